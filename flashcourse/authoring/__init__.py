@@ -1,0 +1,1 @@
+"""From a lesson written once to the instructor's and the student's notebooks in both languages."""

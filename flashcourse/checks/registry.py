@@ -1,0 +1,61 @@
+"""The exercises that `mark` knows. A lesson's checks live in one module and register themselves here."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from flashcourse.checks.marks import Marks
+from flashcourse.words import check_language, course_language
+
+# One module for each lesson that has exercises; imported when first asked for.
+MODULES = ("memory_wall", "online_softmax", "forward", "v1_to_v2", "v3_and_v4")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """id: as in `mark(id, …)`. points: the most it gives. check: (answer, seed=…) → Marks."""
+
+    id: str
+    points: float
+    check: Callable[..., Marks]
+
+
+_EXERCISES: dict[str, Exercise] = {}
+
+
+def exercise(id: str, points: float) -> Callable[[Callable[..., Marks]], Callable[..., Marks]]:
+    """Register the decorated check under `id`. It is called as check(answer, seed=…, **options)."""
+
+    def register(check: Callable[..., Marks]) -> Callable[..., Marks]:
+        _EXERCISES[id] = Exercise(id, points, check)
+        return check
+
+    return register
+
+
+def exercises() -> dict[str, Exercise]:
+    """Every exercise by id."""
+    for name in MODULES:
+        full = f"flashcourse.checks.{name}"
+        if importlib.util.find_spec(full) is not None:
+            importlib.import_module(full)
+    return dict(_EXERCISES)
+
+
+def mark(exercise: str, answer: Any, lang: str | None = None, *, seed: int = 0, **options: Any) -> Marks:
+    """Marks for the learner's answer (a function, or a number) to one exercise.
+
+    lang: 'en' or 'zh'; None takes the course's language. seed: the random inputs' seed; hidden
+    tests pass one of the instructor's. Raises KeyError, naming the exercises there are, for an
+    unknown id. Never raises for anything that the answer does.
+    """
+    known = exercises()
+    if exercise not in known:
+        raise KeyError(f"unknown exercise {exercise!r}: one of {', '.join(sorted(known))}")
+    language = check_language(lang) if lang else course_language()
+    marks = known[exercise].check(answer, seed=seed, **options)
+    return replace(marks, lang=language)

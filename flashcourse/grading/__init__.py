@@ -1,0 +1,1 @@
+"""Collect, run in isolation, mark, report."""

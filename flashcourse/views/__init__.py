@@ -1,0 +1,1 @@
+"""What a learner sees: the tile player, the explorers, the figures."""
