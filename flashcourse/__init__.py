@@ -1,3 +1,7 @@
 """flashcourse: an interactive FlashAttention course whose autograder reads the learner's own code."""
 
+from flashcourse.words import use_language
+
 __version__ = "0.1.0"
+
+__all__ = ["use_language"]

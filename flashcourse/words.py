@@ -28,6 +28,16 @@ def check_language(lang: str) -> str:
     return lang
 
 
+_chosen: list[str] = []
+
+
+def use_language(lang: str) -> None:
+    """Let everything that the course says in this process be in `lang` ('en' or 'zh')."""
+    _chosen[:] = [check_language(lang)]
+
+
 def course_language() -> str:
-    """The reader's language: `flashcourse.language("zh")` if it was called, else COURSE_LANG, else en."""
+    """The reader's language: what `use_language` chose, else COURSE_LANG, else 'en'."""
+    if _chosen:
+        return _chosen[0]
     return check_language(os.environ.get("COURSE_LANG") or "en")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -46,7 +47,9 @@ def exercises() -> dict[str, Exercise]:
     return dict(_EXERCISES)
 
 
-def mark(exercise: str, answer: Any, lang: str | None = None, *, seed: int = 0, **options: Any) -> Marks:
+def mark(
+    exercise: str, answer: Any, lang: str | None = None, *, seed: int = 0, **options: Any
+) -> Marks:
     """Marks for the learner's answer (a function, or a number) to one exercise.
 
     lang: 'en' or 'zh'; None takes the course's language. seed: the random inputs' seed; hidden
@@ -59,3 +62,15 @@ def mark(exercise: str, answer: Any, lang: str | None = None, *, seed: int = 0, 
     language = check_language(lang) if lang else course_language()
     marks = known[exercise].check(answer, seed=seed, **options)
     return replace(marks, lang=language)
+
+
+def course_seed() -> int:
+    """The seed of the hidden tests' inputs: the instructor's FLASHCOURSE_SEED, else 0.
+
+    Raises ValueError if FLASHCOURSE_SEED is set and is no whole number.
+    """
+    text = os.environ.get("FLASHCOURSE_SEED", "").strip()
+    try:
+        return int(text or 0)
+    except ValueError:
+        raise ValueError(f"FLASHCOURSE_SEED must be a whole number, not {text!r}") from None
