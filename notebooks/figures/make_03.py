@@ -3,8 +3,8 @@
     python notebooks/figures/make_03.py
 
 Colours are those of Okabe and Ito, told apart by colour-blind readers; each matrix keeps its
-colour, and in `state` a colour is a tile. The numbers of `state` are worked out here from the scores, so that
-the picture and the lesson's worked example can't differ.
+colour, and in `state` a colour is a tile. The numbers of `state` are worked out here from the
+scores, not typed in.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ MEMORY = {
 def memory(lang: str) -> str:
     words = MEMORY[lang]
     parts = []
-    for x, w, name in ((20, 250, "hbm"), (345, 250, "sram"), (670, 210, "reg")):
+    for x, w, name in ((20, 250, "hbm"), (335, 270, "sram"), (670, 210, "reg")):
         parts.append(box(x, 20, w, 320, "#ffffff", edge=LINE))
         parts.append(text(x + w / 2, 48, words[name], 17, weight="bold"))
         parts.append(lines(x + w / 2, 72, words[f"{name}_about"], 13, 18, fill=GREY))
@@ -135,10 +135,10 @@ def memory(lang: str) -> str:
         y = 118 + n * 62
         parts.append(box(690, y, 170, 46, colour, 0.3))
         parts.append(text(775, y + 29, name, 15))
-    parts.append(arrow([(272, 205), (343, 205)]))
-    parts.append(lines(307, 172, words["load"], 13, 17))
-    parts.append(arrow([(597, 205), (668, 205)]))
-    parts.append(text(632, 195, words["use"], 13))
+    parts.append(arrow([(272, 205), (333, 205)]))
+    parts.append(lines(302, 172, words["load"], 12, 17))
+    parts.append(arrow([(607, 205), (668, 205)]))
+    parts.append(text(637, 195, words["use"], 12))
     parts.append(arrow([(775, 290), (775, 372), (143, 372), (143, 342)], PURPLE, 2.5))
     parts.append(text(459, 394, words["store"], 14))
     return picture(900, 410, words["title"], parts)
