@@ -1,0 +1,122 @@
+"""Which names a test cell uses, and where each comes from: the course, or the student.
+
+A test runs far from the student's process. What the course's own cells import or define is made
+anew beside the test; everything else is looked up in the student's process.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator
+from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree of a cell, magics included; None if it is no Python."""
+    try:
+        return ast.parse(TransformerManager().transform_cell(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def used_names(tree: ast.AST) -> set[str]:
+    """Names that are read anywhere in the tree (a few that are local to it among them)."""
+    return {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    }
+
+
+def bound_names(statement: ast.stmt) -> set[str]:
+    """Names that a top-level statement defines."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return {statement.name}
+    return {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                yield (alias.asname or alias.name.partition(".")[0]), node
+
+
+class CourseNames:
+    """What the course's own code cells import and define.
+
+    answers: names that the answer cells of the release define; they are always the student's.
+    """
+
+    def __init__(self, course_cells: list[str], answer_cells: list[str]) -> None:
+        self.answers: set[str] = set()
+        for tree in filter(None, map(parse, answer_cells)):
+            for statement in tree.body:
+                self.answers |= bound_names(statement)
+        self.imports: dict[str, ast.stmt] = {}
+        self.functions: dict[str, ast.stmt] = {}
+        self.cells: dict[str, ast.Module] = {}
+        for tree in filter(None, map(parse, course_cells)):
+            self._read(tree)
+
+    def _read(self, tree: ast.Module) -> None:
+        self.imports.update(_imports(tree))
+        for statement in tree.body:
+            for name in bound_names(statement):
+                if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+                    self.functions[name] = statement
+                else:
+                    self.cells[name] = tree
+
+    def provide(self, names: set[str], namespace: dict[str, Any], student: Any) -> None:
+        """Put every name into `namespace`, from the course or from the student."""
+        for name in sorted(names):
+            self._provide(name, namespace, student, frozenset())
+
+    def _provide(
+        self, name: str, namespace: dict[str, Any], student: Any, pending: frozenset
+    ) -> None:
+        if name in pending:
+            return
+        if name not in self.answers and self._from_course(name, namespace, student, pending):
+            return
+        if hasattr(builtins, name) and name not in self.answers:
+            return
+        if name in namespace.get("__course__", ()):
+            return
+        try:
+            namespace[name] = student.look(name)
+        except NameError:
+            namespace.pop(name, None)
+
+    def _from_course(
+        self, name: str, namespace: dict[str, Any], student: Any, pending: frozenset
+    ) -> bool:
+        made = namespace.setdefault("__course__", set())
+        if name in made:
+            return True
+        tree = self._definition(name)
+        if tree is None:
+            return False
+        for used in sorted(used_names(tree) - {name}):
+            self._provide(used, namespace, student, pending | {name})
+        try:
+            exec(compile(tree, "<course>", "exec"), namespace)
+        except Exception:
+            return False
+        # Functions of the course look their names up when they are called: nothing to refresh.
+        made.add(name)
+        return name in namespace
+
+    def _definition(self, name: str) -> ast.Module | None:
+        for table in (self.imports, self.functions):
+            if name in table:
+                return ast.Module([table[name]], [])
+        return self.cells.get(name)

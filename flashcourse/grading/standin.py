@@ -1,0 +1,195 @@
+"""What stands in a test for a name of the student's: a function that lives in another process."""
+
+from __future__ import annotations
+
+import builtins
+import signal
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed, ChannelTimeout
+from flashcourse.grading.codec import CodecError, Encoder, Opaque, decode
+from flashcourse.grading.limits import MIB
+from flashcourse.running import Failure
+
+MAX_INPUT = 256 * MIB
+# The student's process ends a call by itself; this much later it is taken for dead.
+GRACE = 3.0
+
+
+class StandInError(Exception):
+    """An exception of the student's code, as far as it may cross: type name, message, line."""
+
+    __flashcourse_failure__: Failure
+
+
+class StudentGone(StandInError):
+    """The student's process is no more (it ended itself, was killed, or did not answer)."""
+
+
+@dataclass
+class Student:
+    """The other end: the student's process. gone: why it can't be asked any more, or None."""
+
+    channel: Channel
+    call_seconds: float
+    deadline: float = float("inf")
+    gone: str | None = None
+    seconds: float = 0.0
+    calls: int = 0
+    slow: dict[str, Failure] = field(default_factory=dict)
+    _number: int = 1_000_000
+
+    def ask(self, request: dict[str, Any], blobs: list[bytes], wait: float) -> tuple[dict, list]:
+        """The answer to one request. Raises StudentGone."""
+        if self.gone:
+            raise gone_error(self.gone)
+        self._number += 1
+        began = time.monotonic()
+        until = min(began + wait, self.deadline)
+        try:
+            self.gone = "timed_out"
+            self.channel.send(dict(request, id=self._number), blobs, until)
+            answer, out = self.channel.receive(until)
+            while answer.get("id") != self._number:
+                answer, out = self.channel.receive(until)
+            self.gone = None
+            return answer, out
+        except ChannelTimeout:
+            raise gone_error("timed_out") from None
+        except BadFrame:
+            self.gone = "too_much_output"
+            raise gone_error(self.gone) from None
+        except ChannelClosed:
+            self.gone = "died"
+            raise gone_error(self.gone) from None
+        finally:
+            self.seconds += time.monotonic() - began
+
+    def look(self, name: str) -> Any:
+        """A stand-in for a function, the value of anything else. Raises NameError, StudentGone."""
+        answer, blobs = self.ask({"do": "look", "name": name}, [], GRACE)
+        kind = answer.get("kind")
+        if kind == "callable":
+            identity = str(answer.get("identity"))
+            return StandIn(self, name, f"{name}:{identity}")
+        if kind == "value":
+            return decode(answer.get("value"), blobs)
+        if kind == "missing":
+            raise NameError(f"name {name!r} is not defined")
+        return Opaque("value that can't be handed over")
+
+
+def gone_error(why: str) -> StudentGone:
+    """The error of every call to a process that is no more."""
+    kind = "too_slow" if why == "timed_out" else "crashed"
+    words = {
+        "timed_out": "the time limit was reached; it was not run again",
+        "too_much_output": "it returned or wrote more than is allowed",
+    }
+    message = words.get(why, "the process that ran this notebook has ended")
+    error = StudentGone(message)
+    error.__flashcourse_failure__ = Failure(kind, "StudentGone", message)
+    return error
+
+
+class StandIn:
+    """A function of the student's. Calls go to the student's process, values come back as data."""
+
+    def __init__(self, student: Student, name: str, identity: str) -> None:
+        self._student, self._identity = student, identity
+        self.__name__ = self.__qualname__ = name
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, in the student's process>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        answer, blobs = self._ask("call", args, kwargs, self._seconds())
+        self._write_back(answer.get("changed"), blobs, args, kwargs)
+        return self._value(answer, blobs)
+
+    def __flashcourse_record__(self, *args: Any, **kwargs: Any) -> Any:
+        from flashcourse.record import Record
+
+        answer, blobs = self._ask("record", args, kwargs, self._student.call_seconds)
+        return Record.from_data(self._value(answer, blobs))
+
+    def _seconds(self) -> float:
+        """How long the call may take: a little less than an alarm that is already set here."""
+        left = signal.getitimer(signal.ITIMER_REAL)[0]
+        limit = self._student.call_seconds
+        return max(0.05, min(limit, 0.9 * left)) if left > 0 else limit
+
+    def _ask(self, what: str, args: tuple, kwargs: dict, seconds: float) -> tuple[dict, list]:
+        slow = self._student.slow.get(self._identity)
+        if slow is not None:
+            raise error_of(slow)
+        encoder = Encoder(MAX_INPUT, strict=True)
+        try:
+            tree = encoder.encode((args, kwargs))
+        except CodecError as error:
+            raise TypeError(str(error)) from None
+        self._student.calls += 1
+        request = {"do": what, "name": self.__name__, "args": tree, "seconds": seconds}
+        return self._student.ask(request, encoder.blobs, seconds + GRACE)
+
+    def _value(self, answer: dict, blobs: list[bytes]) -> Any:
+        if "failure" in answer:
+            failure = failure_of_data(answer["failure"])
+            if failure.kind == "too_slow":
+                self._student.slow[self._identity] = failure
+            raise error_of(failure)
+        if "refused" in answer:
+            raise error_of(Failure("crashed", "ValueError", str(answer["refused"])[:200]))
+        try:
+            return decode(answer.get("value"), blobs)
+        except CodecError as error:
+            raise error_of(Failure("crashed", "ValueError", str(error))) from None
+
+    def _write_back(self, changed: Any, blobs: list[bytes], args: tuple, kwargs: dict) -> None:
+        """Inputs that the student's code changed in place are changed here too."""
+        if type(changed) is not list:
+            return
+        for entry in changed[: len(args) + len(kwargs)]:
+            try:
+                key, value = entry[0], decode(entry[1], blobs)
+                target = kwargs[key] if type(key) is str else args[key]
+                with torch.no_grad():
+                    target.copy_(value)
+            except Exception:
+                # A change of another shape or type can't be one made in place: a forged one.
+                continue
+
+
+def failure_of_data(data: Any) -> Failure:
+    """A Failure out of what the student's process claims, each field of the right type."""
+    data = data if isinstance(data, dict) else {}
+    kind = data.get("kind")
+    line, source = data.get("line"), data.get("source_line")
+    return Failure(
+        kind if kind in ("unfinished", "crashed", "too_slow") else "crashed",
+        str(data.get("type_name", "Exception"))[:100],
+        str(data.get("message", ""))[:300],
+        line if type(line) is int and 0 < line < 1_000_000 else None,
+        source[:300] if type(source) is str else None,
+    )
+
+
+def error_of(failure: Failure) -> StandInError:
+    """An exception that carries the failure, and is caught as the built-in it came from."""
+    base = getattr(builtins, failure.type_name, None)
+    kind: type[StandInError] = StandInError
+    if isinstance(base, type) and issubclass(base, Exception):
+        try:
+            kind = type(failure.type_name, (StandInError, base), {})
+            error = kind(failure.message)
+        except TypeError:
+            # Built-ins with a memory layout of their own don't mix.
+            error = StandInError(failure.message)
+    else:
+        error = StandInError(f"{failure.type_name}: {failure.message}")
+    error.__flashcourse_failure__ = failure
+    return error

@@ -1,0 +1,143 @@
+"""The process that runs a student's code, and answers for the names it defines.
+
+Everything that it sends is only a claim: whoever reads it checks types and sizes, and no mark
+rests on its word alone. It holds nothing that a student may not see.
+"""
+
+from __future__ import annotations
+
+import signal
+import types
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from flashcourse.grading.channel import Channel, ChannelClosed
+from flashcourse.grading.codec import CodecError, Encoder, decode
+from flashcourse.grading.limits import MIB, Limits
+from flashcourse.grading.shell import CellShell
+
+MAX_VALUE = 64 * MIB
+_CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
+
+
+def serve(channel: Channel, shell: CellShell, limits: Limits) -> None:
+    """Answer requests until the other side hangs up."""
+    agent = _Agent(shell, limits)
+    while True:
+        try:
+            request, blobs = channel.receive()
+        except ChannelClosed:
+            return
+        answer, out = agent.answer(request, blobs)
+        channel.send(dict(answer, id=request["id"]), out)
+
+
+class _Agent:
+    def __init__(self, shell: CellShell, limits: Limits) -> None:
+        self.shell, self.limits = shell, limits
+        self._output_left = limits.output_mib * MIB
+
+    def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict, list[bytes]]:
+        if request["do"] == "run":
+            return self._run(request), []
+        try:
+            if request["do"] == "look":
+                return self._look(request["name"])
+            return self._call(request, blobs)
+        except CodecError as error:
+            return {"refused": str(error)}, []
+        except BaseException as error:
+            return {"failure": _failure_data(error)}, []
+
+    def _run(self, request: dict[str, Any]) -> dict[str, Any]:
+        with _interrupted_after(request["seconds"]) as clock:
+            shown = self.limits.shown_kib * 1024
+            done = self.shell.run(request["source"], request["count"], shown, self._output_left)
+        spent = sum(len(str(item)) for item in done.outputs)
+        self._output_left -= spent
+        error = _failure_data(done.error) if done.error is not None else None
+        return {
+            "outputs": done.outputs,
+            "error": error,
+            "timed_out": clock.rang,
+            "too_much_output": done.stopped,
+        }
+
+    def _look(self, name: str) -> tuple[dict, list[bytes]]:
+        if name not in self.shell.user_ns:
+            return {"kind": "missing"}, []
+        value = self.shell.user_ns[name]
+        if isinstance(value, _CALLABLE) or callable(value):
+            label = str(getattr(value, "__name__", name))[:100]
+            return {"kind": "callable", "label": label, "identity": id(value)}, []
+        encoder = Encoder(MAX_VALUE)
+        return {"kind": "value", "value": encoder.encode(value)}, encoder.blobs
+
+    def _call(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict, list[bytes]]:
+        function = self.shell.user_ns[request["name"]]
+        args, kwargs = decode(request["args"], blobs)
+        versions = _versions(args, kwargs)
+        encoder = Encoder(MAX_VALUE)
+        if request["do"] == "record":
+            from flashcourse.record import record
+
+            with self.shell.silent():
+                data = record(function, *args, **kwargs).to_data()
+            return {"value": encoder.encode(data), "changed": []}, encoder.blobs
+        from flashcourse.running import run
+
+        with self.shell.silent():
+            done = run(function, args, kwargs, request["seconds"])
+        changed = [
+            [key, encoder.encode(value)]
+            for key, value, version in versions
+            if value._version != version
+        ]
+        answer: dict[str, Any] = {"changed": changed, "warnings": list(done.warnings)}
+        if done.error is not None:
+            return dict(answer, failure=_failure_data(done.error)), encoder.blobs
+        return dict(answer, value=encoder.encode(done.value)), encoder.blobs
+
+
+def _versions(args: tuple, kwargs: dict) -> list[tuple[Any, torch.Tensor, int]]:
+    """The tensors handed in, with their version counters: a change in place raises one."""
+    named = [*enumerate(args), *kwargs.items()]
+    return [(k, v, v._version) for k, v in named if isinstance(v, torch.Tensor)]
+
+
+def _failure_data(error: BaseException) -> dict[str, Any]:
+    from flashcourse.running import failure_of
+
+    failure = failure_of(error)
+    return {
+        "kind": failure.kind,
+        "type_name": failure.type_name,
+        "message": failure.message,
+        "line": failure.line,
+        "source_line": failure.source_line,
+    }
+
+
+class _Clock:
+    rang = False
+
+
+@contextmanager
+def _interrupted_after(seconds: float) -> Any:
+    """Interrupt the code inside as a Jupyter kernel does, again and again once the time is up."""
+    clock = _Clock()
+
+    def ring(*_: Any) -> None:
+        clock.rang = True
+        raise KeyboardInterrupt(f"stopped after {seconds:g} s")
+
+    try:
+        signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)
+        yield clock
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

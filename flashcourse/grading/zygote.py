@@ -1,0 +1,196 @@
+"""A process that has imported everything once, and forks one process after another from itself.
+
+It runs inside the sandbox's view of the file system, holds nothing of the course or of a
+submission, and never runs a student's code itself. Started as
+`python -I -c "… zygote.main()" CONTROL_FD MODE`, where MODE is 'root', 'user' (both with
+namespaces, see confine.py) or 'open' (no sandbox).
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib.util
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from typing import Any
+
+from flashcourse.grading import examiner, student
+from flashcourse.grading.channel import Channel
+from flashcourse.grading.confine import CLONE_NEWPID, Identity, confine, set_pid_namespace, unshare
+from flashcourse.grading.limits import Limits
+from flashcourse.grading.shell import CellShell
+
+MESSAGE = 65536
+_UIDS = range(60_000, 64_000)
+_PRELOADED = (
+    "torch", "torch.testing", "torch.utils._python_dispatch", "numpy", "math", "matplotlib.pyplot",
+    "matplotlib_inline.backend_inline", "ipywidgets", "flashcourse", "flashcourse.attention",
+    "flashcourse.checks", "flashcourse.record", "flashcourse.costs", "flashcourse.views",
+    "flashcourse.running", "inspect", "unittest", "IPython.display",
+)  # fmt: skip
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    mode = sys.argv[2]
+    shell = _warm_up()
+    _Zygote(control, mode, shell).serve()
+
+
+def _warm_up() -> CellShell:
+    """Import, and use once, whatever would otherwise be loaded again in every process."""
+    for name in _PRELOADED:
+        if _exists(name):
+            importlib.import_module(name)
+    from flashcourse.checks import exercises
+
+    exercises()
+    shell = CellShell()
+    stdout, stderr = sys.stdout, sys.stderr
+    shell.install()
+    shell.run(
+        "import torch as _t\n"
+        "_x = _t.randn(4, 4)\n"
+        "_y = _t.exp(_x @ _x).softmax(-1).sum(-1, keepdim=True)\n"
+        "_t.testing.assert_close(_y, _y)\n"
+        "_y",
+        0, 1 << 16, 1 << 20,
+    )  # fmt: skip
+    shell.run("1 / 0", 0, 1 << 16, 1 << 20)
+    _warm_record()
+    sys.stdout, sys.stderr = stdout, stderr
+    for name in [name for name in shell.user_ns if name in ("_t", "_x", "_y")]:
+        del shell.user_ns[name]
+    gc.collect()
+    gc.freeze()
+    return shell
+
+
+def _warm_record() -> None:
+    """The first limited call and the first record load much more of torch than a later one."""
+    import torch
+
+    from flashcourse.running import run
+
+    run(torch.exp, (torch.zeros(1),), {}, 5.0)
+    if _exists("flashcourse.record"):
+        record = importlib.import_module("flashcourse.record").record
+        record(lambda q, k, v, block_size=2: q, *torch.zeros(3, 2, 2)).to_data()
+
+
+def _exists(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class _Zygote:
+    def __init__(self, control: socket.socket, mode: str, shell: CellShell) -> None:
+        self.control, self.mode, self.shell = control, mode, shell
+        self.children: dict[int, int] = {}
+        self.forked = 0
+        self.home = os.open("/proc/self/ns/pid", os.O_RDONLY) if mode != "open" else -1
+        self.alarm, wake = socket.socketpair()
+        self.alarm.setblocking(False)
+        wake.setblocking(False)
+        self.wake = wake
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+
+    def serve(self) -> None:
+        """Fork on request until the grader hangs up; then take every child along."""
+        self._tell({"warm": True, "pid": os.getpid()})
+        while True:
+            ready, _, _ = select.select([self.control, self.alarm], [], [])
+            self._reap()
+            if self.control in ready and not self._obey():
+                break
+        for pid in self.children:
+            os.kill(pid, signal.SIGKILL)
+
+    def _obey(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self.control, MESSAGE, 2)
+        if not data:
+            return False
+        request = json.loads(data)
+        self._fork(request, fds)
+        for fd in fds:
+            os.close(fd)
+        return True
+
+    def _fork(self, request: dict[str, Any], fds: list[int]) -> None:
+        if self.mode != "open":
+            unshare(CLONE_NEWPID)
+        self.forked += 1
+        pid = os.fork()
+        if pid == 0:
+            self._become(request, fds)
+        if self.mode != "open":
+            set_pid_namespace(self.home)
+        self.children[pid] = request["id"]
+        handle = os.pidfd_open(pid)
+        self._tell({"forked": request["id"]}, [handle])
+        os.close(handle)
+
+    def _tell(self, message: dict[str, Any], fds: list[int] | None = None) -> None:
+        socket.send_fds(self.control, [json.dumps(message).encode()], fds or [])
+
+    def _reap(self) -> None:
+        try:
+            while self.alarm.recv(4096):
+                pass
+        except BlockingIOError:
+            pass
+        while self.children:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            self._tell(
+                {"exited": self.children.pop(pid), "status": os.waitstatus_to_exitcode(status)}
+            )
+
+    def _become(self, request: dict[str, Any], fds: list[int]) -> None:
+        """The child's whole life. Never returns."""
+        try:
+            self._leave_zygote(fds)
+            channel = Channel(socket.socket(fileno=fds[0]))
+            limits = Limits(**request["limits"])
+            try:
+                if self.mode != "open":
+                    uid = _UIDS[self.forked % len(_UIDS)] if self.mode == "root" else None
+                    confine(Identity(uid), limits)
+            except OSError as error:
+                channel.send({"refused": str(error)})
+                os._exit(3)
+            channel.send({"ready": True})
+            _live(request["role"], channel, fds, self.shell, limits)
+        finally:
+            os._exit(0)
+
+    def _leave_zygote(self, fds: list[int]) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.setsid()
+        self.control.close()
+        self.alarm.close()
+        self.wake.close()
+        if self.home >= 0:
+            os.close(self.home)
+        null = os.open(os.devnull, os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        self.shell.install()
+
+
+def _live(role: str, channel: Channel, fds: list[int], shell: CellShell, limits: Limits) -> None:
+    if role == "student":
+        student.serve(channel, shell, limits)
+    else:
+        examiner.serve(channel, Channel(socket.socket(fileno=fds[1])), shell, limits)
