@@ -120,7 +120,7 @@ class Pool:
         self._number = 0
         self._warm = threading.Event()
         self._failed: str | None = None
-        self._log = tempfile.TemporaryFile(mode="w+b")
+        self._log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 (closed in _end)
         self._started = threading.Event()
         self._thread = threading.Thread(target=self._live, name="flashcourse-pool", daemon=True)
         self._thread.start()

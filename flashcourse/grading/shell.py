@@ -169,13 +169,18 @@ class _Publisher(DisplayPublisher):
 class _Hook(DisplayHook):
     cell_shell: Any = None
 
+    @property
+    def formatter(self) -> Any:
+        shell: Any = self.shell
+        return shell.display_formatter
+
     def __call__(self, result: Any = None) -> None:
         shell = self.cell_shell
         if result is None or shell.outputs is None or shell.quiet:
             return
         builtins.__dict__["_"] = result
         shell.result = result
-        data, metadata = self.shell.display_formatter.format(result)
+        data, metadata = self.formatter.format(result)
         shell.outputs.rich("execute_result", data, metadata, execution_count=shell.execution_count)
         if self.exec_result is not None:
             self.exec_result.result = result
@@ -238,8 +243,8 @@ class CellShell:
             config=config, displayhook_class=_Hook, display_pub_class=_Publisher
         )
         self.shell.cell_shell = self
-        self.shell.displayhook.cell_shell = self
-        self.shell.display_pub.cell_shell = self
+        for part in (self.shell.displayhook, self.shell.display_pub):
+            part.cell_shell = self  # type: ignore[attr-defined]
         self.user_ns: dict[str, Any] = self.shell.user_ns
 
     def install(self) -> None:
