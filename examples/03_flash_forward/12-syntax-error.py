@@ -1,0 +1,43 @@
+# ---
+# edition: zh
+# saved_by: jupyter
+# outcome: crashed
+# marks: {test-todo1: 0, test-todo2: 0, test-todo3: 0, test-todo4: 0, test-todo5: 0, test-todo6: 0, test-whole: 0, test-tiling: 0, test-stability: 0}
+# why: >-
+#   A bracket is not closed: the cell defines no function.
+# ---
+
+# %% flash-forward
+def flash_attention_forward_sim(q, k, v, block_size=2):
+    seq_len, dim = q.shape
+    kv_len, dim_v = v.shape
+
+    out = torch.zeros((seq_len, dim_v), dtype=q.dtype, device=q.device)
+    m = torch.full((seq_len, 1), -math.inf, dtype=q.dtype, device=q.device)
+    l = torch.zeros((seq_len, 1), dtype=q.dtype, device=q.device)
+
+    scale = 1.0 / math.sqrt(dim)
+
+    for i in range(0, seq_len, block_size):
+        q_block = q[i:i+block_size] * scale
+        m_i = m[i:i+block_size]
+        l_i = l[i:i+block_size]
+        out_i = out[i:i+block_size]
+
+        for j in range(0, kv_len, block_size):
+            k_block = k[j:j+block_size]
+            v_block = v[j:j+block_size]
+
+            S_ij = q_block @ k_block.transpose(-2, -1
+            m_block = torch.max(S_ij, dim=-1, keepdim=True).values
+            m_new = torch.maximum(m_i, m_block)
+            P_ij = torch.exp(S_ij - m_new)
+            l_block = P_ij.sum(dim=-1, keepdim=True)
+            l_new = l_i * torch.exp(m_i - m_new) + l_block
+            out_i = out_i * (l_i * torch.exp(m_i - m_new) / l_new) + (P_ij @ v_block) / l_new
+            m_i = m_new
+            l_i = l_new
+
+        out[i:i+block_size] = out_i
+
+    return out
