@@ -8,6 +8,7 @@ import nbformat
 from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from flashcourse.authoring.badges import opening_cells
 from flashcourse.authoring.errors import LessonError
 from flashcourse.authoring.figures import inline_figures
 from flashcourse.authoring.language import keep_language
@@ -19,7 +20,7 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 def edition(lesson: Lesson, lang: str) -> NotebookNode:
     """The lesson's source notebook in `lang`, the same bytes at every build."""
-    cells = [
+    cells = opening_cells(lesson.path.parent.parent, lesson.id, lang) + [
         notebook_cell(lesson, cell, lang)
         for cell in lesson.cells
         if cell.lang in (None, lang) and cell.option("only") != "author"
