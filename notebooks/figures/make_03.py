@@ -128,9 +128,9 @@ def memory(lang: str) -> str:
     ):
         y = 118 + n * 62
         parts.append(box(385, y, 170, 46, colour, 0.35))
-        parts.append(text(470, y + 29, f"{name}    B × d", 15))
+        parts.append(text(470, y + 29, f"{name}    b × d", 15))
     for n, (name, colour) in enumerate(
-        (("S_ij, P_ij    B × B", LINE), ("m_i, l_i    B × 1", RED), ("out_i    B × d", PURPLE))
+        (("S_ij, P_ij    b × b", LINE), ("m_i, l_i    b × 1", RED), ("out_i    b × d", PURPLE))
     ):
         y = 118 + n * 62
         parts.append(box(690, y, 170, 46, colour, 0.3))
