@@ -38,11 +38,11 @@ def element(tag: str, content: str = "", **attributes: object) -> str:
     return f"<{tag}{_attributes(attributes)}>{content}</{tag}>"
 
 
-def rect(x: float, y: float, width: float, height: float, **attributes: object) -> str:
+def rect(x: object, y: object, width: object, height: object, **attributes: object) -> str:
     return element("rect", "", x=x, y=y, width=width, height=height, **attributes)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> str:
+def line(x1: object, y1: object, x2: object, y2: object, **attributes: object) -> str:
     return element("line", "", x1=x1, y1=y1, x2=x2, y2=y2, **({"stroke": LINE} | attributes))
 
 
@@ -51,7 +51,7 @@ def text(x: float, y: float, words: str, **attributes: object) -> str:
 
 
 def document(width: float, height: float, body: str, title: str) -> str:
-    """A picture that scales to the width it is given, on paper of its own, so dark themes keep it."""
+    """A picture that scales to its width, on paper of its own so that dark themes keep it."""
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'width="{width:g}" role="img" style="max-width:100%;height:auto" '
