@@ -1,7 +1,8 @@
 """flashcourse: an interactive FlashAttention course whose autograder reads the learner's own code."""
 
+from flashcourse.record import Record, record
 from flashcourse.words import use_language
 
 __version__ = "0.1.0"
 
-__all__ = ["use_language"]
+__all__ = ["Record", "record", "use_language"]
