@@ -137,7 +137,7 @@ def yours_data(
         "diffs": _sent(differing, corner) if fits(blocks) else {},
         "unseen": [name for name in _NAMES[:6] if name not in seen],
         "first": first.step if first else None,
-        "good": good,
+        "tone": "right" if good else "open" if _open(record, first) else "wrong",
         "message": _message(record, first, good, len(on_grid)).in_(lang),
         "code": _code(on_grid, function),
     }
@@ -281,6 +281,12 @@ def _output_is_right(record: Any, q: Tensor, k: Tensor, v: Tensor) -> bool:
         return False
     tolerance = 1e-4 if q.dtype in (torch.float32, torch.float64) else 3e-2
     return _same(out, state_after(q, k, v, k.shape[0]).O, tolerance)
+
+
+def _open(record: Any, first: Difference | None) -> bool:
+    """Unfinished, and nothing wrong so far."""
+    unfinished = record.error is not None and record.error.kind == "unfinished"
+    return first is None and (unfinished or not record.tiles)
 
 
 def _message(record: Any, first: Difference | None, good: bool, tiles: int) -> Text:

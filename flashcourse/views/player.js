@@ -108,6 +108,8 @@
     "out_i before": "O0" };
   const MANY = new Set(["S", "P", "O0", "O1"]);
 
+  const differs = (a, b) => !(a === b || Math.abs(a - b) <= 1e-4 * (1 + Math.abs(b)));
+
   /** What differs at step t: "=name" stands for the same values as name, "<" for those that the
    * step before left. */
   function differing(diffs, t) {
@@ -125,8 +127,11 @@
     const put = (name, values) => rows.forEach((row, x) => {
       const field = NAMES[name], width = MANY.has(field) ? row[field].length : 1;
       const own = values && Array.from(values.slice(x * width, (x + 1) * width));
+      const right = exact.rows[x][field];
       row[field] = own ? (MANY.has(field) ? own : own[0]) : null;
-      if (own) row.bad.add(field);
+      if (own && own.some((one, y) => differs(one, MANY.has(field) ? right[y] : right))) {
+        row.bad.add(field);
+      }
     });
     for (const name of unseen) put(name, null);
     for (const [name, values] of Object.entries(differing)) {
@@ -267,9 +272,9 @@
       }
     }
     /** Shows step `t` of `order`: the tile now, what is loaded, what is done. */
-    show(order, t, loop, scores) {
+    show(order, t, loop, scores, wrong) {
       const [bi, bj] = order[t], [x, y, width, height] = this.box(bi, bj);
-      this.set("now", { x, y, width, height });
+      this.set("now", { x, y, width, height, class: wrong ? "now off" : "now" });
       this.set("q", { y, height });
       this.set("kv", { x, width });
       this.set("o", { y, height });
@@ -317,10 +322,8 @@
     const words = Array.isArray(own) ? vector(own) : num(own);
     if (!bad) return `<span class="val" ${tag}>${words}</span>`;
     const should = Array.isArray(right) ? vector(right) : num(right);
-    return `<span class="val bad"><span ${tag}>${words}</span> ≠<small>${should}</small></span>`;
+    return `<span class="val bad"><span ${tag}>${words}</span> ≠<small>✓ ${should}</small></span>`;
   }
-
-  const differs = (a, b) => !(a === b || Math.abs(a - b) <= 1e-4 * (1 + Math.abs(b)));
 
   function matrix(name, title, exact, own) {
     const head = exact.keys.map((key) => `<th scope="col">k${key}</th>`).join("");
@@ -333,7 +336,7 @@
         const shade = name === "P" && !bad && Number.isFinite(mine)
           ? ` style="background:rgba(var(--rise),${(0.04 + 0.4 * clamp(mine, 0, 1)).toFixed(2)})"`
           : "";
-        return bad ? `<td class="bad"><span ${tag}>${num(mine)}</span> ≠<small>${num(right)}</small></td>`
+        return bad ? `<td class="bad"><span ${tag}>${num(mine)}</span> ≠<small>✓ ${num(right)}</small></td>`
           : `<td${shade} ${tag}>${num(mine)}</td>`;
       });
       return `<tr><th scope="row">q${row.row}</th>${cells.join("")}</tr>`;
@@ -508,8 +511,8 @@
     verdict() {
       const { yours, words } = this, box = this.find(".verdict");
       box.hidden = false;
-      box.classList.toggle("bad", !yours.good);
-      box.innerHTML = `<b aria-hidden="true">${yours.good ? "✓" : "≠"}</b> <span>${esc(yours.message)}</span>` +
+      box.classList.add(yours.tone);
+      box.innerHTML = `<b aria-hidden="true">${{ right: "✓", wrong: "≠", open: "…" }[yours.tone]}</b> <span>${esc(yours.message)}</span>` +
         (yours.first !== null ? `<button data-go="difference">${esc(words.jump)}</button>` : "");
     }
 
@@ -598,7 +601,8 @@
     show() {
       const [bi, bj] = this.order[this.step];
       const right = this.exact && this.exact.tile(bi, bj, this.shownDivide);
-      this.picture.show(this.order, this.step, this.shownLoop, right);
+      const wrong = this.own && this.yours.wrong.includes(this.step);
+      this.picture.show(this.order, this.step, this.shownLoop, right, wrong);
       this.showControls(bi, bj);
       if (right) this.showNumbers(right, bi, bj);
       else this.showSummary(bi, bj);
