@@ -1,0 +1,597 @@
+"""Lesson 02_online_softmax: right answers in several styles get full marks, wrong ones what they
+deserve, and each common slip is named."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from flashcourse.checks import exercises, mark
+
+INF = math.inf
+
+
+def misconceptions(marks):
+    return {finding.misconception for finding in marks.findings}
+
+
+def check_deserved(exercise, answer, points, misconception, seeds=(0, 1, 2)):
+    for seed in seeds:
+        marks = mark(exercise, answer, "en", seed=seed)
+        assert marks.points == points, (seed, marks.findings)
+        assert misconception in misconceptions(marks), marks.findings
+        for finding in marks.findings:
+            assert finding.text.en and finding.text.zh
+
+
+def check_right(exercise, answer, seeds=(0, 1, 2, 3, 4)):
+    for seed in seeds:
+        marks = mark(exercise, answer, "en", seed=seed)
+        assert marks.findings == ()
+        assert marks.status == "right"
+        assert marks.points == marks.max_points
+
+
+@pytest.mark.parametrize("exercise", ["safe", "online", "tiles", "merge"])
+class TestWhatIsNotAnAnswer:
+    def test_a_function_left_as_it_came_is_unfinished(self, exercise):
+        def left(*args):
+            raise NotImplementedError("Not finished yet")
+
+        marks = mark(f"softmax.{exercise}", left)
+        assert (marks.points, marks.status) == (0, "unfinished")
+
+    def test_a_function_that_returns_nothing_is_unfinished(self, exercise):
+        marks = mark(f"softmax.{exercise}", lambda *args: None)
+        assert (marks.points, marks.status) == (0, "unfinished")
+
+    def test_an_exception_is_a_crash_and_is_named(self, exercise):
+        marks = mark(f"softmax.{exercise}", lambda *args: 1 / 0)
+        assert (marks.points, marks.status) == (0, "crashed")
+        assert "ZeroDivisionError" in marks.findings[0].text.en
+
+    def test_a_string_is_wrong(self, exercise):
+        marks = mark(f"softmax.{exercise}", lambda *args: "0.5")
+        assert (marks.points, marks.status) == (0, "wrong")
+
+    def test_numpy_is_told_from_torch(self, exercise):
+        marks = mark(f"softmax.{exercise}", lambda *args: np.zeros(3))
+        assert (marks.points, marks.status) == (0, "wrong")
+
+
+def test_the_points_are_the_lessons():
+    points = {name: e.points for name, e in exercises().items() if name.startswith("softmax.")}
+    assert points == {
+        "softmax.safe": 15,
+        "softmax.online": 20,
+        "softmax.tiles": 20,
+        "softmax.merge": 30,
+    }
+
+
+# ---------------------------------------------------------------- safe softmax
+
+
+def safe_three_lines(x):
+    m = x.max()
+    l = torch.exp(x - m).sum()
+    return torch.exp(x - m) / l
+
+
+def safe_by_library(x):
+    return torch.softmax(x, dim=0)
+
+
+def safe_by_log(x):
+    return torch.exp(x - torch.logsumexp(x, dim=0))
+
+
+def safe_by_loop(x):
+    m = -INF
+    for value in x.tolist():
+        m = max(m, value)
+    e = torch.stack([torch.exp(value - m) for value in x])
+    return e / e.sum()
+
+
+def safe_in_its_own_copy(x):
+    y = x.clone()
+    y -= y.max()
+    y.exp_()
+    y /= y.sum()
+    return y
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [safe_three_lines, safe_by_library, safe_by_log, safe_by_loop, safe_in_its_own_copy],
+)
+def test_right_ways_to_write_the_safe_softmax(answer):
+    check_right("softmax.safe", answer)
+
+
+def safe_without_maximum(x):
+    return torch.exp(x) / torch.exp(x).sum()
+
+
+def safe_without_division(x):
+    return torch.exp(x - x.max())
+
+
+def safe_by_mean(x):
+    e = torch.exp(x - x.max())
+    return e / e.mean()
+
+
+def safe_as_logarithm(x):
+    return torch.log_softmax(x, 0)
+
+
+def safe_from_zero(x):
+    m = torch.clamp(x.max(), min=0)
+    return torch.exp(x - m) / torch.exp(x - m).sum()
+
+
+def safe_sign_reversed(x):
+    e = torch.exp(x.max() - x)
+    return e / e.sum()
+
+
+def safe_base_two(x):
+    e = torch.exp2(x - x.max())
+    return e / e.sum()
+
+
+def safe_in_place(x):
+    x -= x.max()
+    return torch.exp(x) / torch.exp(x).sum()
+
+
+def safe_in_float32(x):
+    return torch.softmax(x.float(), 0)
+
+
+def safe_subtracting_an_index(x):
+    m = x.max(dim=0)[1]
+    return torch.exp(x - m) / torch.exp(x - m).sum()
+
+
+def safe_subtracting_the_minimum(x):
+    e = torch.exp(x - x.min())
+    return e / e.sum()
+
+
+@pytest.mark.parametrize(
+    ("answer", "points", "misconception"),
+    [
+        (safe_without_maximum, 10, "no_max"),
+        (safe_without_division, 2, "not_normalised"),
+        (safe_by_mean, 2, "divided_by_mean"),
+        (safe_as_logarithm, 2, "log_softmax"),
+        (safe_from_zero, 10, "max_from_zero"),
+        (safe_sign_reversed, 2, "sign_reversed"),
+        (safe_base_two, 2, "base_two"),
+        (safe_in_place, 13, "input_changed"),
+        (safe_in_float32, 13, None),
+        (safe_subtracting_an_index, 10, "no_max"),
+        (safe_subtracting_the_minimum, 8, None),
+    ],
+)
+def test_wrong_safe_softmaxes(answer, points, misconception):
+    check_deserved("softmax.safe", answer, points, misconception)
+
+
+# ---------------------------------------------------------------- online, element by element
+
+
+def online_with(step, start=(-INF, 0.0), last=lambda x, m, l, ms, ls: torch.exp(x - m) / l):
+    """An online softmax that takes in an element by `step` (m, l, x_j, x) → m_new, l_new."""
+
+    def answer(x):
+        m, l = torch.tensor(start[0], dtype=x.dtype), torch.tensor(start[1], dtype=x.dtype)
+        ms, ls = [], []
+        for x_j in x:
+            m, l = step(m, l, x_j, x)
+            ms.append(m)
+            ls.append(l)
+        ms, ls = torch.stack(ms), torch.stack(ls)
+        return last(x, m, l, ms, ls), ms, ls
+
+    return answer
+
+
+exp, larger = torch.exp, torch.maximum
+
+
+def right_step(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    return m_new, l * exp(m - m_new) + exp(x_j - m_new)
+
+
+def branching_step(m, l, x_j, x):
+    if x_j > m:
+        return x_j, l * exp(m - x_j) + 1
+    return m, l + exp(x_j - m)
+
+
+def online_closed_form(x):
+    ms = torch.cummax(x, 0).values
+    ls = torch.exp(torch.logcumsumexp(x, 0) - ms)
+    return torch.softmax(x, 0), ms, ls
+
+
+def online_in_python_numbers(x):
+    m, l, ms, ls = -INF, 0.0, [], []
+    for value in x.tolist():
+        new = max(m, value)
+        l = l * math.exp(m - new) + math.exp(value - new)
+        m = new
+        ms.append(m)
+        ls.append(l)
+    ms, ls = torch.tensor(ms, dtype=x.dtype), torch.tensor(ls, dtype=x.dtype)
+    return torch.exp(x - m) / l, ms, ls
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        online_with(right_step),
+        online_with(branching_step),
+        online_with(right_step, start=(-INF, 1.0)),
+        online_with(right_step, start=(-1e9, 0.0)),
+        online_closed_form,
+        online_in_python_numbers,
+    ],
+)
+def test_right_ways_to_write_the_online_softmax(answer):
+    check_right("softmax.online", answer)
+
+
+def no_correction(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    return m_new, l + exp(x_j - m_new)
+
+
+def m_overwritten_first(m, l, x_j, x):
+    m = larger(m, x_j)
+    return m, l * exp(m - m) + exp(x_j - m)
+
+
+def inverse(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    return m_new, l * exp(m_new - m) + exp(x_j - m_new)
+
+
+def old_base(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    return m_new, l * exp(m - m_new) + exp(x_j - m)
+
+
+def newest_only(m, l, x_j, x):
+    return x_j, l * exp(m - x_j) + 1
+
+
+def all_of_x(m, l, x_j, x):
+    return x.max(), l + exp(x_j - x.max())
+
+
+def on_both(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    alpha = exp(m - m_new) if l > 0 else 1.0
+    return m_new, (l + exp(x_j - m_new)) * alpha
+
+
+def unshifted(m, l, x_j, x):
+    m_new = larger(m, x_j)
+    return m_new, l * exp(m - m_new) + exp(x_j)
+
+
+def divided_by_history(x, m, l, ms, ls):
+    return torch.exp(x - ms) / ls
+
+
+@pytest.mark.parametrize(
+    ("answer", "points", "misconception"),
+    [
+        (online_with(no_correction), 12, "no_correction"),
+        (online_with(m_overwritten_first), 12, "no_correction"),
+        (online_with(inverse), 12, "inverse_correction"),
+        (online_with(old_base), 12, "old_base"),
+        (online_with(right_step, start=(0.0, 0.0)), 14, "max_from_zero"),
+        (online_with(newest_only), 14, "max_of_newest"),
+        (online_with(all_of_x), 14, "max_of_all"),
+        (online_with(on_both), 12, "correction_on_both"),
+        (online_with(unshifted), 12, "no_max"),
+        (online_with(right_step, last=divided_by_history), 15, "history_not_last"),
+        (online_with(right_step, last=lambda x, m, *_: torch.exp(x - m)), 15, "not_normalised"),
+    ],
+)
+def test_wrong_online_softmaxes_lose_the_part_that_is_wrong(answer, points, misconception):
+    check_deserved("softmax.online", answer, points, misconception)
+
+
+def test_only_the_last_state_is_not_the_history():
+    def answer(x):
+        m = x.max()
+        return torch.softmax(x, 0), m, torch.exp(x - m).sum()
+
+    marks = mark("softmax.online", answer, "en")
+    assert marks.points == 0
+    assert "`ms`" in marks.findings[0].text.en
+
+
+def test_a_state_in_float32_costs_one_point():
+    def answer(x):
+        y, ms, ls = online_closed_form(x)
+        return y, ms.float(), ls.float()
+
+    assert mark("softmax.online", answer).points == 19
+
+
+def test_the_finding_names_the_first_wrong_element_and_both_numbers():
+    def answer(x):
+        y, ms, ls = online_closed_form(x)
+        if len(ls) > 4:
+            ls[4] += 1
+        return y, ms, ls
+
+    marks = mark("softmax.online", answer, "en")
+    assert marks.points == 12
+    assert "After element 4, `ls[4]` is " in marks.findings[0].text.en
+    assert marks.findings[0].misconception is None
+
+
+# ---------------------------------------------------------------- online, tile by tile
+
+
+def tile_new_base(m, l, x):
+    m_new = larger(m, x.max(dim=-1, keepdim=True).values)
+    return m_new, l * exp(m - m_new) + exp(x - m_new).sum(dim=-1, keepdim=True)
+
+
+def tile_block_base(m, l, x):
+    m_block = x.amax(-1, keepdim=True)
+    l_block = exp(x - m_block).sum(-1, keepdim=True)
+    m_new = larger(m, m_block)
+    return m_new, l * exp(m - m_new) + l_block * exp(m_block - m_new)
+
+
+def tile_by_columns(m, l, x):
+    for j in range(x.shape[1]):
+        column = x[:, j : j + 1]
+        m_new = larger(m, column)
+        m, l = m_new, l * exp(m - m_new) + exp(column - m_new)
+    return m, l
+
+
+def tile_by_logsumexp(m, l, x):
+    m_new = larger(m, x.amax(-1, keepdim=True))
+    total = torch.logsumexp(torch.cat([m + l.log(), x], dim=-1), dim=-1, keepdim=True)
+    return m_new, exp(total - m_new)
+
+
+def tile_by_rows(m, l, x):
+    done = [tile_new_base(m[r : r + 1], l[r : r + 1], x[r : r + 1]) for r in range(len(x))]
+    return torch.cat([m for m, _ in done]), torch.cat([l for _, l in done])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [tile_new_base, tile_block_base, tile_by_columns, tile_by_logsumexp, tile_by_rows],
+)
+def test_right_ways_to_update_by_tiles(answer):
+    check_right("softmax.tiles", answer)
+
+
+def tile_with(m_of=lambda m, x: larger(m, x.amax(-1, keepdim=True)), l_of=None):
+    def answer(m, l, x):
+        m_new = m_of(m, x)
+        new = exp(x - m_new).sum(-1, keepdim=True)
+        l_new = l * exp(m - m_new) + new if l_of is None else l_of(m, l, x, m_new, new)
+        return m_new, l_new
+
+    return answer
+
+
+def keepdim_lost(m, l, x):
+    m_new = larger(m.squeeze(-1), x.amax(-1))
+    return m_new, l.squeeze(-1) * exp(m.squeeze(-1) - m_new) + exp(x - m_new[:, None]).sum(-1)
+
+
+def beta_twice(m, l, x, m_new, new):
+    return l * exp(m - m_new) + new * exp(x.amax(-1, keepdim=True) - m_new)
+
+
+def block_base_alone(m, l, x, m_new, new):
+    return l * exp(m - m_new) + exp(x - x.amax(-1, keepdim=True)).sum(-1, keepdim=True)
+
+
+def tile_in_place(m, l, x):
+    m_new = larger(m, x.amax(-1, keepdim=True))
+    l *= exp(m - m_new)
+    l += exp(x - m_new).sum(-1, keepdim=True)
+    return m_new, l
+
+
+@pytest.mark.parametrize(
+    ("answer", "points", "misconception"),
+    [
+        (tile_with(m_of=lambda m, x: larger(m, x.max())), 12, "max_of_all_rows"),
+        (tile_with(m_of=lambda m, x: x.amax(-1, keepdim=True)), 12, "max_of_tile"),
+        (tile_with(m_of=lambda m, x: larger(m, x.amax(-1, keepdim=True)).clamp(min=0)), 12,
+         "max_from_zero"),
+        (tile_with(l_of=lambda m, l, x, m_new, new: l + new), 9, "no_correction"),
+        (tile_with(l_of=lambda m, l, x, m_new, new: l * exp(m_new - m) + new), 9,
+         "inverse_correction"),
+        (tile_with(l_of=beta_twice), 9, "beta_twice"),
+        (tile_with(l_of=block_base_alone), 9, "block_base"),
+        (tile_with(l_of=lambda m, l, x, m_new, new: l * exp(m - m_new) + new.sum()), 9,
+         "sum_of_all_rows"),
+        (tile_with(l_of=lambda m, l, x, m_new, new: new), 9, "old_sum_missing"),
+        (tile_in_place, 19, "input_changed"),
+        (keepdim_lost, 0, None),
+    ],
+)  # fmt: skip
+def test_wrong_updates_by_tiles_lose_the_part_that_is_wrong(answer, points, misconception):
+    check_deserved("softmax.tiles", answer, points, misconception)
+
+
+def test_a_lost_keepdim_is_told_by_its_shape():
+    marks = mark("softmax.tiles", keepdim_lost, "en")
+    assert "(3, 1)" in marks.findings[0].text.en
+
+
+# ---------------------------------------------------------------- merge
+
+
+def weights(a, b, m):
+    base = torch.where(torch.isinf(m), torch.zeros_like(m), m)
+    return exp(a[0] - base) * a[1], exp(b[0] - base) * b[1]
+
+
+def merge_guarded(a, b):
+    m = larger(a[0], b[0])
+    w_a, w_b = weights(a, b, m)
+    l = w_a + w_b
+    return m, l, (w_a * a[2] + w_b * b[2]) / torch.where(l == 0, torch.ones_like(l), l)
+
+
+def merge_repaired_afterwards(a, b):
+    m = larger(a[0], b[0])
+    w_a, w_b = (torch.nan_to_num(exp(s[0] - m) * s[1]) for s in (a, b))
+    l = w_a + w_b
+    return m, l, torch.nan_to_num((w_a * a[2] + w_b * b[2]) / l)
+
+
+def merge_with_branches(a, b):
+    rows = []
+    for r in range(len(a[0])):
+        one, other = ([t[r : r + 1] for t in s] for s in (a, b))
+        if one[1] == 0:
+            rows.append(other)
+        elif other[1] == 0:
+            rows.append(one)
+        else:
+            rows.append(merge_guarded(one, other))
+    return tuple(torch.cat(parts) for parts in zip(*rows, strict=True))
+
+
+def merge_by_logsumexp(a, b):
+    m = larger(a[0], b[0])
+    L_a, L_b = a[0] + a[1].log(), b[0] + b[1].log()
+    L = torch.logaddexp(L_a, L_b)
+    seen = torch.isfinite(L)
+    safe = torch.where(seen, L, torch.zeros_like(L))
+    l = torch.where(seen, exp(safe - torch.where(seen, m, torch.zeros_like(m))), 0.0)
+    return m, l, exp(L_a - safe) * a[2] + exp(L_b - safe) * b[2]
+
+
+def merge_with_eps(a, b):
+    m = larger(a[0], b[0])
+    w_a, w_b = weights(a, b, m)
+    l = w_a + w_b
+    return m, l, (w_a * a[2] + w_b * b[2]) / l.clamp(min=1e-300)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [merge_guarded, merge_repaired_afterwards, merge_with_branches, merge_by_logsumexp,
+     merge_with_eps],
+)  # fmt: skip
+def test_right_ways_to_merge(answer):
+    check_right("softmax.merge", answer)
+
+
+def merge_with(m_of=None, l_of=None, O_of=None):
+    """A merge with one slip, guarded like the right one."""
+
+    def answer(a, b):
+        m = larger(a[0], b[0]) if m_of is None else m_of(a, b)
+        w_a, w_b = weights(a, b, m)
+        l = w_a + w_b if l_of is None else l_of(a, b, m)
+        total = torch.where(l == 0, torch.ones_like(l), l)
+        O = (w_a * a[2] + w_b * b[2]) / total if O_of is None else O_of(a, b, w_a, w_b, total)
+        return m, l, O
+
+    return answer
+
+
+def unguarded(a, b):
+    m = larger(a[0], b[0])
+    w_a, w_b = exp(a[0] - m) * a[1], exp(b[0] - m) * b[1]
+    return m, w_a + w_b, (w_a * a[2] + w_b * b[2]) / (w_a + w_b)
+
+
+def guarded_in_l_only(a, b):
+    m = larger(a[0], b[0])
+    w_a, w_b = weights(a, b, m)
+    return m, w_a + w_b, (w_a * a[2] + w_b * b[2]) / (w_a + w_b)
+
+
+def factors_without_sums(a, b, w_a, w_b, l):
+    share_a = torch.where(a[1] == 0, 0.0, w_a / a[1])
+    share_b = torch.where(b[1] == 0, 0.0, w_b / b[1])
+    return (share_a * a[2] + share_b * b[2]) / l
+
+
+def merge_in_float32(a, b):
+    merged = merge_guarded([t.float() for t in a], [t.float() for t in b])
+    return tuple(t.double() for t in merged)
+
+
+def merge_without_maximum(a, b):
+    # Sums with no maximum subtracted: right until the scores are large.
+    m = larger(a[0], b[0])
+    L_a, L_b = exp(a[0]) * a[1], exp(b[0]) * b[1]
+    L = L_a + L_b
+    seen = L > 0
+    O = torch.where(seen, (L_a * a[2] + L_b * b[2]) / torch.where(seen, L, 1.0), 0.0)
+    return m, torch.where(seen, L / exp(m), 0.0), O
+
+
+def merge_in_place(a, b):
+    m, l, O = merge_guarded(a, b)
+    a[0].copy_(m)
+    return m, l, O
+
+
+@pytest.mark.parametrize(
+    ("answer", "points", "misconception"),
+    [
+        (unguarded, 25, "inf_minus_inf"),
+        (guarded_in_l_only, 25, "zero_by_zero"),
+        (merge_with(l_of=lambda a, b, m: a[1] + b[1]), 22, "no_correction"),
+        (merge_with(l_of=lambda a, b, m: weights(a, b, m)[0] + b[1]), 22, "one_side_only"),
+        (merge_with(O_of=lambda a, b, w_a, w_b, l: w_a * a[2] + w_b * b[2]), 22, "not_normalised"),
+        (merge_with(O_of=factors_without_sums), 22, "sums_forgotten"),
+        (merge_with(O_of=lambda a, b, w_a, w_b, l: (a[2] + b[2]) / 2), 22, "plain_mean"),
+        (merge_with(O_of=lambda a, b, w_a, w_b, l: a[2] + b[2]), 22, "plain_mean"),
+        (merge_with(O_of=lambda a, b, w_a, w_b, l: (w_b * a[2] + w_a * b[2]) / l), 22, None),
+        (merge_in_float32, 25, None),
+        (merge_without_maximum, 25, None),
+        (merge_in_place, 25, "input_changed"),
+    ],
+)
+def test_wrong_merges_lose_the_part_that_is_wrong(answer, points, misconception):
+    check_deserved("softmax.merge", answer, points, misconception)
+
+
+def test_m_taken_from_one_side_is_told():
+    marks = mark("softmax.merge", merge_with(m_of=lambda a, b: a[0]), "en")
+    assert "one_side_only" in misconceptions(marks)
+    assert marks.points < 30
+
+
+def test_everything_wrong_earns_nothing():
+    marks = mark("softmax.merge", lambda a, b: (a[0] + b[0], a[1] * 0 + 7, a[2] + 9), "en")
+    assert (marks.points, marks.status) == (0, "wrong")
+
+
+def test_a_merge_that_never_ends_is_too_slow_and_asked_once():
+    def answer(a, b):
+        while True:
+            pass
+
+    marks = mark("softmax.merge", answer)
+    assert (marks.points, marks.status) == (0, "too_slow")
