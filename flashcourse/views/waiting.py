@@ -1,4 +1,4 @@
-"""A cell that needs an exercise's function says so while the exercise is open, without a traceback."""
+"""A cell that needs an exercise's function says so, without a traceback, while that is open."""
 
 from __future__ import annotations
 
