@@ -125,6 +125,8 @@ class Encoder:
         return ["x", dtype, shape, blob, bool(value.requires_grad)]
 
     def _other(self, value: Any, depth: int) -> Any:
+        if value is Ellipsis:
+            return ["e"]
         if isinstance(value, torch.Size):
             return ["z", [int(n) for n in value]]
         if isinstance(value, torch.dtype):
@@ -190,7 +192,7 @@ class _Decoder:
             return tree
         if type(tree) is not list or not tree or type(tree[0]) is not str:
             raise CodecError("not a value")
-        read = getattr(self, "_read_" + tree[0], None) if tree[0] in "fcigxnzyvbltdo" else None
+        read = getattr(self, "_read_" + tree[0], None) if tree[0] in "fcigxnzyvbltdoe" else None
         if read is None:
             raise CodecError("not a value")
         if tree[0] in "ltd":
@@ -261,6 +263,9 @@ class _Decoder:
 
     def _read_d(self, pairs: list, depth: int) -> dict:
         return {self.decode(k, depth): self.decode(v, depth) for k, v in pairs}
+
+    def _read_e(self) -> Any:
+        return ...
 
     def _read_o(self, name: str) -> Opaque:
         return Opaque(str(name)[:100])

@@ -16,6 +16,7 @@ from flashcourse.grading.limits import MIB, Limits
 from flashcourse.grading.names import CourseNames, parse, used_names
 from flashcourse.grading.shell import CellShell
 from flashcourse.grading.standin import StandInError, Student, StudentGone
+from flashcourse.running import Failure
 
 
 def serve(channel: Channel, student: Channel, shell: CellShell, limits: Limits) -> None:
@@ -27,6 +28,9 @@ def serve(channel: Channel, student: Channel, shell: CellShell, limits: Limits) 
         except ChannelClosed:
             return
         channel.send(examiner.answer(request))
+
+
+_STUCK = Failure("too_slow", "TimeLimitReached", "it was stopped in an earlier cell")
 
 
 class _Examiner:
@@ -45,6 +49,8 @@ class _Examiner:
     def _test(self, request: dict[str, Any]) -> dict[str, Any]:
         self.student.deadline = time.monotonic() + request["seconds"]
         self.student.seconds, self.student.calls = 0.0, 0
+        for identity in request["stuck"]:
+            self.student.slow.setdefault(identity, _STUCK)
         tree = parse(request["source"])
         if tree is not None:
             # Where the student's process is gone the cell runs all the same, and says so.
@@ -56,7 +62,9 @@ class _Examiner:
             "outputs": done.outputs,
             "passed": done.error is None,
             "points": _points(done.result),
+            "silent": done.result is None,
             "marks": _marks_data(done.result),
+            "detail": _detail(done.result),
             "error": _error_data(done.error),
             "gone": self.student.gone,
             "slow": bool(self.student.slow),
@@ -93,6 +101,12 @@ def _marks_data(result: Any) -> dict[str, Any] | None:
         "max_points": result.max_points,
         "status": result.status,
     }
+
+
+def _detail(result: Any) -> str:
+    """The first thing that the marks say, in English."""
+    findings = getattr(result, "findings", ())
+    return str(findings[0].text) if findings else ""
 
 
 def _error_data(error: BaseException | None) -> dict[str, Any] | None:

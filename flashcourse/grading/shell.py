@@ -243,8 +243,9 @@ class CellShell:
             config=config, displayhook_class=_Hook, display_pub_class=_Publisher
         )
         self.shell.cell_shell = self
-        for part in (self.shell.displayhook, self.shell.display_pub):
-            part.cell_shell = self  # type: ignore[attr-defined]
+        parts: tuple[Any, ...] = (self.shell.displayhook, self.shell.display_pub)
+        for part in parts:
+            part.cell_shell = self
         self.user_ns: dict[str, Any] = self.shell.user_ns
 
     def install(self) -> None:

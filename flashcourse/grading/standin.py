@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import signal
 import time
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed, ChannelTimeout
 from flashcourse.grading.codec import CodecError, Encoder, Opaque, decode
 from flashcourse.grading.limits import MIB
+from flashcourse.record import Record
 from flashcourse.running import Failure
 
 MAX_INPUT = 256 * MIB
@@ -74,8 +77,8 @@ class Student:
         answer, blobs = self.ask({"do": "look", "name": name}, [], GRACE)
         kind = answer.get("kind")
         if kind == "callable":
-            identity = str(answer.get("identity"))
-            return StandIn(self, name, f"{name}:{identity}")
+            identity = f"{name}:{answer.get('identity')}"
+            return StandIn(self, name, identity, answer.get("parameters"))
         if kind == "value":
             return decode(answer.get("value"), blobs)
         if kind == "missing":
@@ -99,9 +102,12 @@ def gone_error(why: str) -> StudentGone:
 class StandIn:
     """A function of the student's. Calls go to the student's process, values come back as data."""
 
-    def __init__(self, student: Student, name: str, identity: str) -> None:
+    def __init__(self, student: Student, name: str, identity: str, parameters: Any = None) -> None:
         self._student, self._identity = student, identity
         self.__name__ = self.__qualname__ = name
+        signature = _signature(parameters)
+        if signature is not None:
+            self.__signature__ = signature
 
     def __repr__(self) -> str:
         return f"<{self.__name__}, in the student's process>"
@@ -109,13 +115,26 @@ class StandIn:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         answer, blobs = self._ask("call", args, kwargs, self._seconds())
         self._write_back(answer.get("changed"), blobs, args, kwargs)
+        self._warn(answer.get("warnings"))
         return self._value(answer, blobs)
 
-    def __flashcourse_record__(self, *args: Any, **kwargs: Any) -> Any:
-        from flashcourse.record import Record
+    def __flashcourse_record__(self, *args: Any, seconds: float = 10.0, **kwargs: Any) -> Record:
+        """What `flashcourse.record` says over there; its error, where there is no answer."""
+        limit = min(seconds, self._student.call_seconds)
+        try:
+            answer, blobs = self._ask("record", args, dict(kwargs, seconds=limit), limit)
+            record = Record.from_data(self._value(answer, blobs))
+        except StandInError as error:
+            return Record(None, "None", error=error.__flashcourse_failure__)
+        except ValueError as error:
+            return Record(None, "None", error=Failure("crashed", "ValueError", str(error)[:300]))
+        if record.error is not None and record.error.kind == "too_slow":
+            self._student.slow[self._identity] = record.error
+        return record
 
-        answer, blobs = self._ask("record", args, kwargs, self._student.call_seconds)
-        return Record.from_data(self._value(answer, blobs))
+    def _warn(self, messages: Any) -> None:
+        for message in messages[:20] if type(messages) is list else []:
+            warnings.warn(str(message)[:300], stacklevel=3)
 
     def _seconds(self) -> float:
         """How long the call may take: a little less than an alarm that is already set here."""
@@ -162,6 +181,16 @@ class StandIn:
             except Exception:
                 # A change of another shape or type can't be one made in place: a forged one.
                 continue
+
+
+def _signature(parameters: Any) -> inspect.Signature | None:
+    if type(parameters) is not list or not parameters:
+        return None
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    try:
+        return inspect.Signature([inspect.Parameter(name, kind) for name in parameters])
+    except (TypeError, ValueError):
+        return None
 
 
 def failure_of_data(data: Any) -> Failure:

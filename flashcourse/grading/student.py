@@ -6,6 +6,7 @@ rests on its word alone. It holds nothing that a student may not see.
 
 from __future__ import annotations
 
+import inspect
 import signal
 import types
 from contextlib import contextmanager
@@ -62,16 +63,25 @@ class _Agent:
             "outputs": done.outputs,
             "error": error,
             "timed_out": clock.rang,
+            "stuck": self._identities(clock.running) if clock.rang else [],
             "too_much_output": done.stopped,
         }
+
+    def _identities(self, running: set[types.CodeType]) -> list[str]:
+        """The functions that were running when the time was up: none is waited for twice."""
+        named = list(self.shell.user_ns.items())
+        return [
+            f"{name}:{id(value)}"
+            for name, value in named
+            if isinstance(value, types.FunctionType) and value.__code__ in running
+        ]
 
     def _look(self, name: str) -> tuple[dict, list[bytes]]:
         if name not in self.shell.user_ns:
             return {"kind": "missing"}, []
         value = self.shell.user_ns[name]
         if isinstance(value, _CALLABLE) or callable(value):
-            label = str(getattr(value, "__name__", name))[:100]
-            return {"kind": "callable", "label": label, "identity": id(value)}, []
+            return {"kind": "callable", "identity": id(value), "parameters": _parameters(value)}, []
         encoder = Encoder(MAX_VALUE)
         return {"kind": "value", "value": encoder.encode(value)}, encoder.blobs
 
@@ -101,6 +111,13 @@ class _Agent:
         return dict(answer, value=encoder.encode(done.value)), encoder.blobs
 
 
+def _parameters(function: Any) -> list[str]:
+    try:
+        return list(inspect.signature(function).parameters)[:50]
+    except (TypeError, ValueError):
+        return []
+
+
 def _versions(args: tuple, kwargs: dict) -> list[tuple[Any, torch.Tensor, int]]:
     """The tensors handed in, with their version counters: a change in place raises one."""
     named = [*enumerate(args), *kwargs.items()]
@@ -121,7 +138,9 @@ def _failure_data(error: BaseException) -> dict[str, Any]:
 
 
 class _Clock:
-    rang = False
+    def __init__(self) -> None:
+        self.rang = False
+        self.running: set[types.CodeType] = set()
 
 
 @contextmanager
@@ -129,8 +148,11 @@ def _interrupted_after(seconds: float) -> Any:
     """Interrupt the code inside as a Jupyter kernel does, again and again once the time is up."""
     clock = _Clock()
 
-    def ring(*_: Any) -> None:
+    def ring(_number: int, frame: types.FrameType | None) -> None:
         clock.rang = True
+        while frame is not None:
+            clock.running.add(frame.f_code)
+            frame = frame.f_back
         raise KeyboardInterrupt(f"stopped after {seconds:g} s")
 
     try:

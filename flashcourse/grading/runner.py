@@ -1,0 +1,294 @@
+"""Run one submission: student's cells in one process, tests in another, both watched."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from flashcourse.grading.assemble import Plan, Planned
+from flashcourse.grading.channel import BadFrame, ChannelClosed, ChannelTimeout
+from flashcourse.grading.course import CourseNotebook
+from flashcourse.grading.limits import Limits
+from flashcourse.grading.outcome import CellMark, Outcome
+from flashcourse.grading.pool import Pool, Process, readable
+
+WATCH_SECONDS = 0.04
+# The processes end a cell themselves; this much later they are ended from outside.
+GRACE_SECONDS = 5.0
+
+
+@dataclass
+class Run:
+    """What came of the cells so far. ended: why the student's process is no more, or None."""
+
+    outputs: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    counts: dict[int, int] = field(default_factory=dict)
+    marks: dict[int, CellMark] = field(default_factory=dict)
+    events: list[Outcome] = field(default_factory=list)
+    ended: Outcome | None = None
+    student_seconds: float = 0.0
+    peak_mib: float = 0.0
+
+
+class Ended(Exception):
+    """One of the two processes had to be ended, or ended itself."""
+
+    def __init__(self, kind: str, detail: str = "") -> None:
+        super().__init__(kind)
+        self.kind, self.detail = kind, detail
+
+
+class Runner:
+    """Runs the cells of one plan. environment: variables for the tests, never for the student."""
+
+    def __init__(
+        self, pool: Pool, limits: Limits, course: CourseNotebook, environment: dict[str, str]
+    ) -> None:
+        self.pool, self.limits, self.course = pool, limits, course
+        self.environment = environment
+        self.result = Run()
+        self._count = 0
+        self._stuck: list[str] = []
+        self._until = time.monotonic() + limits.total_seconds
+
+    def run(self, plan: Plan, lang: str) -> Run:
+        """Run every cell up to the last test. Raises PoolError if the sandbox itself fails."""
+        self.student = self.pool.fork("student", self.limits)
+        try:
+            self.examiner = self.pool.fork("examiner", EXAMINER_LIMITS, self.student.sock)
+            try:
+                self._prepare(lang)
+                self._run_cells(plan.cells)
+            finally:
+                self.examiner.close()
+        finally:
+            self.result.peak_mib = self.student.peak_mib
+            self.student.close()
+        return self.result
+
+    def _prepare(self, lang: str) -> None:
+        cells = self.course.cells
+        request = {
+            "do": "prepare",
+            "environment": self.environment,
+            "language": lang,
+            "course": [c.source for c in cells if c.role == "code"],
+            "answers": [c.shown for c in cells if c.role == "answer"],
+        }
+        self._ask(self.examiner, request, 30.0)
+
+    def _run_cells(self, cells: tuple[Planned, ...]) -> None:
+        tests = [n for n, cell in enumerate(cells) if cell.role == "test"]
+        for index in range(tests[-1] + 1 if tests else len(cells)):
+            cell = cells[index]
+            if cell.role == "test":
+                self._run_test(index, cell)
+            elif cell.role in ("code", "answer", "own") and self._is_run(cell):
+                self._run_student(index, cell)
+
+    def _is_run(self, cell: Planned) -> bool:
+        skipped = cell.course is not None and cell.course.skipped
+        return self.result.ended is None and not skipped and bool(cell.source.strip())
+
+    def _run_student(self, index: int, cell: Planned) -> None:
+        where = cell.course.grade_id or cell.course.key if cell.course else "own"
+        seconds = min(self.limits.cell_seconds, self._until - time.monotonic())
+        self._count += 1
+        request = {"do": "run", "source": cell.source, "count": self._count, "seconds": seconds}
+        try:
+            if seconds <= 0:
+                raise Ended("timed_out", f"{self.limits.total_seconds:g} s in all")
+            answer = self._ask(self.student, request, seconds)
+            self.result.counts[index] = self._count
+            self.result.outputs[index] = checked_outputs(answer.get("outputs"))
+            self._note(cell, where, answer)
+        except Ended as end:
+            self._end(where, end)
+
+    def _note(self, cell: Planned, where: str, answer: dict[str, Any]) -> None:
+        """Remember what in a student's cell decides the outcome."""
+        if answer.get("too_much_output") is True:
+            raise Ended("too_much_output")
+        if answer.get("timed_out") is True:
+            detail = f"{self.limits.cell_seconds:g} s"
+            stuck = answer.get("stuck")
+            self._stuck += [str(name)[:300] for name in stuck[:100]] if type(stuck) is list else []
+            self.result.events.append(Outcome("timed_out", where, detail))
+            return
+        error = answer.get("error")
+        if not isinstance(error, dict):
+            return
+        name, message = str(error.get("type_name"))[:100], str(error.get("message"))[:200]
+        if is_memory_error(name, message):
+            self.result.events.append(Outcome("out_of_memory", where))
+        elif cell.role == "answer":
+            kind = "unfinished" if error.get("kind") == "unfinished" else "crashed"
+            self.result.events.append(Outcome(kind, where, f"{name}: {message}"))
+
+    def _run_test(self, index: int, cell: Planned) -> None:
+        assert cell.course is not None
+        name, points = cell.course.grade_id, cell.course.points
+        if self.result.ended is not None:
+            self.result.marks[index] = CellMark(name, 0.0, points, "not_run")
+            self.result.outputs[index] = [not_run(self.result.ended)]
+            return
+        seconds = max(0.1, min(self.limits.cell_seconds, self._until - time.monotonic()))
+        self._count += 1
+        request = {"do": "test", "source": cell.source, "count": self._count, "seconds": seconds}
+        request["stuck"] = self._stuck
+        try:
+            answer = self._ask(self.examiner, request, seconds + 2 * GRACE_SECONDS)
+            self.result.counts[index] = self._count
+            self.result.outputs[index] = quiet_streams(answer["outputs"])
+            self.result.marks[index] = test_mark(cell, answer)
+            self._note_test(name, answer, self.result.marks[index])
+        except Ended as end:
+            self._end(name, end)
+            self.result.marks[index] = CellMark(name, 0.0, points, "not_run")
+            assert self.result.ended is not None
+            self.result.outputs[index] = [not_run(self.result.ended)]
+
+    def _note_test(self, name: str, answer: dict[str, Any], mark: CellMark) -> None:
+        self.result.student_seconds += answer["student_seconds"]
+        kinds = {"too_slow": "timed_out", "crashed": "crashed", "unfinished": "unfinished"}
+        if mark.status in kinds:
+            memory = is_memory_error(mark.detail.partition(":")[0], mark.detail)
+            kind = "out_of_memory" if memory else kinds[mark.status]
+            self.result.events.append(Outcome(kind, name, mark.detail))
+        if answer["gone"]:
+            kind = {"died": "killed"}.get(answer["gone"], answer["gone"])
+            self._end(name, Ended(kind))
+
+    def _end(self, where: str, end: Ended) -> None:
+        """The student's process is not used any more."""
+        self.student.kill()
+        self.student.ended.wait(10)
+        kind, detail = end.kind, end.detail
+        if kind == "killed" and self._out_of_memory:
+            kind = "out_of_memory"
+        if kind == "killed" and self.student.status is not None and not detail:
+            detail = describe_exit(self.student.status)
+        self.result.ended = Outcome(kind, where, detail)
+        self.result.events.append(self.result.ended)
+
+    _out_of_memory = False
+
+    def _ask(self, process: Process, request: dict[str, Any], seconds: float) -> dict[str, Any]:
+        """Send a request and wait for the answer, with an eye on the memory of both processes."""
+        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        request = dict(request, id=self._count)
+        try:
+            process.channel.send(request, deadline=deadline)
+            while not readable(process.sock, WATCH_SECONDS):
+                self._watch(deadline)
+            answer, _ = process.channel.receive(deadline)
+            if process is self.student:
+                while answer.get("id") != request["id"]:
+                    answer, _ = process.channel.receive(deadline)
+                self.student.memory_mib()
+            return answer
+        except ChannelClosed:
+            raise Ended("killed") from None
+        except ChannelTimeout:
+            raise Ended("timed_out", f"{seconds:g} s") from None
+        except BadFrame:
+            raise Ended("too_much_output") from None
+
+    def _watch(self, deadline: float) -> None:
+        if self.student.memory_mib() > self.limits.memory_mib:
+            self._out_of_memory = True
+            self.student.kill()
+            raise Ended("out_of_memory", f"more than {self.limits.memory_mib} MiB")
+        if time.monotonic() > deadline:
+            raise ChannelTimeout
+
+
+# The tests are the course's own: these limits only keep a mistake in them from doing harm.
+EXAMINER_LIMITS = Limits(memory_mib=8192, processes=256, cpu_seconds=600)
+
+
+def test_mark(cell: Planned, answer: dict[str, Any]) -> CellMark:
+    """The points of a test cell, from what the process that ran it says."""
+    assert cell.course is not None
+    name, worth = cell.course.grade_id, cell.course.points
+    error, marks = answer.get("error"), answer.get("marks")
+    if error is not None:
+        status = error["kind"] if error["whose"] == "student" else "wrong"
+        return CellMark(name, 0.0, worth, status, f"{error['type']}: {error['message']}")
+    points = answer["points"]
+    if points is None:
+        # A test of plain asserts says nothing when it passes; anything else is no number.
+        points = worth if answer["silent"] and "mark(" not in cell.source else 0.0
+    points = min(max(points, 0.0), worth)
+    status = "right" if points == worth else "wrong"
+    if marks is not None and marks["status"] != "right":
+        status = marks["status"]
+    return CellMark(name, points, worth, status, (answer.get("detail") or "")[:300])
+
+
+def is_memory_error(name: str, message: str) -> bool:
+    text = message.lower()
+    return name.endswith("MemoryError") or (
+        "allocate memory" in text or "not enough memory" in text or "defaultcpuallocator" in text
+    )
+
+
+def describe_exit(status: int) -> str:
+    return f"signal {-status}" if status < 0 else f"exit code {status}"
+
+
+def not_run(ended: Outcome) -> dict[str, Any]:
+    """Stands in a test cell that was not run since the student's process had ended before it."""
+    text = ended.text()
+    return {
+        "output_type": "error",
+        "ename": "NotRun",
+        "evalue": text.en,
+        "traceback": [f"{text.en}\n{text.zh}"],
+    }
+
+
+def quiet_streams(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """nbgrader takes a test's stderr for a failure; a warning is none."""
+    for output in outputs:
+        if output["output_type"] == "stream":
+            output["name"] = "stdout"
+    return outputs
+
+
+_FIELDS = {
+    "stream": {"name", "text"},
+    "display_data": {"data", "metadata"},
+    "execute_result": {"data", "metadata", "execution_count"},
+    "error": {"ename", "evalue", "traceback"},
+}
+
+
+def checked_outputs(outputs: Any) -> list[dict[str, Any]]:
+    """Outputs that a student's process claims, as far as they have a notebook's form."""
+    kept = []
+    for output in outputs[:2000] if isinstance(outputs, list) else []:
+        kind = output.get("output_type") if isinstance(output, dict) else None
+        fields = _FIELDS.get(kind) if isinstance(kind, str) else None
+        if fields and _well_formed(kind, output):
+            kept.append({"output_type": kind, **{name: output[name] for name in fields}})
+    return kept
+
+
+def _well_formed(kind: Any, output: dict[str, Any]) -> bool:
+    if not set(output) >= _FIELDS[kind]:
+        return False
+    if kind == "stream":
+        return output["name"] in ("stdout", "stderr") and isinstance(output["text"], str)
+    if kind == "error":
+        lines = output["traceback"]
+        texts = [output["ename"], output["evalue"], *(lines if isinstance(lines, list) else [0])]
+        return all(isinstance(text, str) for text in texts)
+    data, count = output["data"], output.get("execution_count")
+    strings = isinstance(data, dict) and all(isinstance(v, str) for v in data.values())
+    return (
+        strings
+        and output["metadata"] == dict(output["metadata"] or {})
+        and (count is None or type(count) is int)
+    )

@@ -1,0 +1,132 @@
+"""Read what a student handed in, however broken it is."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flashcourse.grading.limits import MAX_NOTEBOOK
+
+MAX_CELLS = 5000
+MAX_SOURCE = 1_000_000  # characters of one cell
+
+
+class Unreadable(ValueError):
+    """Not a notebook, or one that can't be read. The message says why."""
+
+
+@dataclass(frozen=True)
+class SubmittedCell:
+    """All that is taken from a submitted cell. grade_id, key: what it claims to be, or ''."""
+
+    kind: str
+    source: str
+    grade_id: str = ""
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """lang: the edition it says it is, or what its text looks like ('en', 'zh', None)."""
+
+    cells: tuple[SubmittedCell, ...]
+    lang: str | None
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a submitted file. Raises Unreadable (a link is never followed)."""
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise Unreadable("it is a link or no file")
+        if path.stat().st_size > MAX_NOTEBOOK:
+            raise Unreadable(f"it is larger than {MAX_NOTEBOOK // 2**20} MiB")
+        return path.read_bytes()
+    except OSError as error:
+        raise Unreadable(f"{type(error).__name__}: {error.strerror}") from None
+
+
+def read_submission(data: bytes) -> Submission:
+    """The cells of a submitted notebook. Raises Unreadable."""
+    notebook = _parse(_decode(data))
+    cells = tuple(filter(None, map(_cell, _raw_cells(notebook)[:MAX_CELLS])))
+    if not cells:
+        raise Unreadable("it has no cells")
+    return Submission(cells, _language(notebook, cells))
+
+
+def _decode(data: bytes) -> str:
+    if not data.strip():
+        raise Unreadable("the file is empty")
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    for encoding in ["utf-16"] if wide else ["utf-8-sig", "gb18030"]:
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise Unreadable("its text encoding is unknown")
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        notebook = json.loads(text)
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except ValueError as error:
+        raise Unreadable(f"it is not valid JSON ({str(error)[:100]})") from None
+    if not isinstance(notebook, dict):
+        raise Unreadable("it is JSON, but not a notebook")
+    return notebook
+
+
+def _raw_cells(notebook: dict[str, Any]) -> list[Any]:
+    cells = notebook.get("cells")
+    if not isinstance(cells, list):
+        # Format 3 kept them in a worksheet.
+        sheets = notebook.get("worksheets")
+        sheet = sheets[0] if isinstance(sheets, list) and sheets else {}
+        cells = sheet.get("cells") if isinstance(sheet, dict) else None
+    if not isinstance(cells, list):
+        raise Unreadable("it is JSON, but not a notebook")
+    return cells
+
+
+def _cell(raw: Any) -> SubmittedCell | None:
+    if not isinstance(raw, dict):
+        return None
+    source = _text(raw.get("source", raw.get("input", "")))
+    metadata = _dict(raw.get("metadata"))
+    grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
+    key = _dict(metadata.get("flashcourse")).get("key") or raw.get("id")
+    kind = "code" if raw.get("cell_type") == "code" else "markdown"
+    return SubmittedCell(kind, source, _name(grade_id), _name(key))
+
+
+def _text(source: Any) -> str:
+    if isinstance(source, list):
+        source = "".join(line for line in source if isinstance(line, str))
+    if not isinstance(source, str):
+        return ""
+    # A lone surrogate can be written in JSON, but not in UTF-8.
+    return source[:MAX_SOURCE].encode("utf-8", "replace").decode().replace("\r\n", "\n")
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _name(value: Any) -> str:
+    return value if isinstance(value, str) and len(value) <= 200 else ""
+
+
+def _language(notebook: dict[str, Any], cells: tuple[SubmittedCell, ...]) -> str | None:
+    metadata = _dict(notebook.get("metadata"))
+    said = _dict(metadata.get("flashcourse")).get("lang")
+    if said in ("en", "zh"):
+        return said
+    text = "".join(cell.source for cell in cells if cell.kind != "code")[:50_000]
+    if not text.strip():
+        return None
+    chinese = sum("\u4e00" <= letter <= "\u9fff" for letter in text)
+    return "zh" if chinese > 0.1 * len(text) else "en"
