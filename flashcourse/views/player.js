@@ -34,7 +34,9 @@
     return s.replace(/-/g, "−").replace(/e\+/, "e");
   }
 
-  const vector = (xs, more) => `[${Array.from(xs, num).join(", ")}${more ? ", …" : ""}]`;
+  /** A row of numbers, or just 0 for a row of zeros. */
+  const vector = (xs, more) => Array.from(xs).every((x) => x === 0) ? "0"
+    : `[${Array.from(xs, num).join(", ")}${more ? ", …" : ""}]`;
   const count = (n) => n.toLocaleString("en-US");
 
   function bytes(n) {
@@ -341,7 +343,8 @@
       });
       return `<tr><th scope="row">q${row.row}</th>${cells.join("")}</tr>`;
     });
-    return `<table><caption>${title}</caption><tr><td style="visibility:hidden;padding:0;` +
+    const tight = exact.keys.length > 4 ? ` class="tight"` : "";
+    return `<table${tight}><caption>${title}</caption><tr><td style="visibility:hidden;padding:0;` +
       `min-width:0"></td>${head}</tr>${rows.join("")}</table>`;
   }
 
@@ -620,7 +623,7 @@
       this.find(".where").textContent = where;
       this.find(".which").textContent = w[`which_${this.shownLoop}_${this.shownDivide}`] || "";
       for (const [name, off] of [["first", !step], ["back", !step], ["next", step === steps - 1],
-        ["last", step === steps - 1]]) this.find(`.${name}`).disabled = off;
+        ["last", step === steps - 1]]) this.find(`.${name}`).setAttribute("aria-disabled", off);
       const chosen = { own: this.own ? "yours" : "exact", loop: this.shownLoop, divide: this.shownDivide };
       for (const button of this.root.querySelectorAll("[data-set]")) {
         const { set, to } = button.dataset;

@@ -1,0 +1,146 @@
+"""A real browser and real notebook servers for the tests of what a learner sees.
+
+Nothing here is skipped: without Chromium, or without a server that answers, the tests fail and
+say what to install.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from browser.notebook6 import environment
+
+REPO = Path(__file__).parents[2]
+PATIENCE_MS = 60_000  # a guard against hanging, not a measure: two cores may be busy
+
+
+@dataclass(frozen=True)
+class Server:
+    """A notebook server on a folder of its own."""
+
+    url: str
+    token: str
+    folder: Path
+
+    def address(self, path: str) -> str:
+        return f"{self.url}/{path}?token={self.token}"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.fail("These tests need Chromium: apt-get install chromium fonts-noto-cjk")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A tall page (notebooks draw only the cells in sight); a console error fails the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 3000})
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(f"uncaught: {error}"))
+    page.on("console", lambda message: _note(message, errors))
+    yield page
+    context.close()
+    assert not errors, "the page wrote errors to its console:\n" + "\n".join(errors)
+
+
+def _note(message, errors: list[str]) -> None:
+    """Keep a console error, unless it only says that the page could not load some file.
+
+    Exported pages ask a CDN for MathJax, and the tests block the network.
+    """
+    if message.type == "error" and not message.text.startswith("Failed to load resource"):
+        errors.append(f"{message.text} ({message.location.get('url', '')})")
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """JupyterLab, as installed beside this project."""
+    folder = tmp_path_factory.mktemp("lab")
+    arguments = ["lab", "--LabApp.expose_app_in_browser=True", "--LabApp.news_url="]
+    with serve([sys.executable, "-m", "jupyter", *arguments], folder) as server:
+        yield server
+
+
+@contextmanager
+def serve(command: list[str], folder: Path) -> Iterator[Server]:
+    """Run a notebook server on `folder` until the block ends."""
+    port, token = _free_port(), "browser-tests"
+    command = [
+        *command, "--no-browser", "--allow-root", f"--port={port}", "--port-retries=0",
+        "--ip=127.0.0.1", f"--IdentityProvider.token={token}", f"--NotebookApp.token={token}",
+        f"--notebook-dir={folder}",
+    ]  # fmt: skip
+    log = (folder / "server.log").open("w")
+    process = subprocess.Popen(
+        command, env=_environment(folder), stdout=log, stderr=log, start_new_session=True
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_it_answers(process, f"{url}/api/status?token={token}", folder / "server.log")
+        yield Server(url, token, folder)
+    finally:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        log.close()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Settings, kernels' connection files and IPython's profile of the server's own."""
+    own = {
+        name: str(folder / ".jupyter" / name.lower())
+        for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    }
+    return os.environ | own | {"PYTHONPATH": str(REPO), "OMP_NUM_THREADS": "1"}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_until_it_answers(process: subprocess.Popen, url: str, log: Path) -> None:
+    for _ in range(600):
+        try:
+            process.wait(0.1)
+        except subprocess.TimeoutExpired:
+            try:
+                urllib.request.urlopen(url, timeout=5)
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                continue
+            return
+        break
+    pytest.fail(f"no answer from {process.args[0]}:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="session")
+def notebook6(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Notebook 6.5.7 with ipywidgets 7.7.1 and widgetsnbextension 3.6.1."""
+    python = environment(REPO / ".cache")
+    with serve([str(python), "-m", "notebook"], tmp_path_factory.mktemp("notebook6")) as server:
+        yield server

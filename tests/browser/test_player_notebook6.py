@@ -1,0 +1,18 @@
+"""The tile player in Notebook 6.5.7 with ipywidgets 7.7.1: what Colab's widgets are made of."""
+
+from playwright.sync_api import Page
+
+from browser.players import CELL, check_stepping, ready, write_notebook
+
+
+def open_and_run(page: Page, notebook6, *cells: str) -> None:
+    page.goto(notebook6.address(f"notebooks/{write_notebook(notebook6.folder, *cells)}"))
+    page.wait_for_function("window.Jupyter?.notebook?.kernel?.is_connected()")
+    page.evaluate("Jupyter.notebook.execute_all_cells()")
+
+
+def test_the_player_steps_in_notebook_6_and_shows_the_closed_form(page, notebook6):
+    open_and_run(page, notebook6, CELL, "flashcourse.step(block_size=4)")
+    second = ready(page, 1)
+    check_stepping(page, ready(page))
+    assert second.get_attribute("data-step") == "0"
