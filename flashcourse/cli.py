@@ -8,8 +8,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-# Where subcommands come from, and what must be installed for each.
-PARTS = ("flashcourse.authoring.cli",)
+# Where subcommands come from. Importing one needs nothing but the student's package; what a command
+# needs more it imports when it runs.
+PARTS = (
+    "flashcourse.authoring.cli",
+    "flashcourse.collecting.cli",
+    "flashcourse.grading.cli",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -23,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="the course's folder (default: the nearest with an nbgrader_config.py)",
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for part in PARTS:
-        importlib.import_module(part).add_parsers(commands)
+    add_parts(commands)
     arguments = parser.parse_args(argv)
     try:
-        arguments.course = course_folder(arguments.course)
+        if getattr(arguments, "needs_course", True):
+            arguments.course = course_folder(arguments.course)
         return arguments.run(arguments)
     except FileNotFoundError as error:
         print(f"flashcourse: {error}", file=sys.stderr)
@@ -38,6 +43,18 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
+
+
+def add_parts(commands: argparse._SubParsersAction) -> None:
+    """Every part's subcommands; a notebook that carries the student's package lacks some parts."""
+    for part in PARTS:
+        try:
+            module = importlib.import_module(part)
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith("flashcourse."):
+                raise
+            continue
+        module.add_parsers(commands)
 
 
 def course_folder(given: Path | None) -> Path:

@@ -37,12 +37,13 @@ class Settings:
 
 
 def fingerprint(
-    data: bytes, editions: dict[str, CourseNotebook], settings: Settings, sandboxed: bool
+    data: bytes | Unreadable, editions: dict[str, CourseNotebook], settings: Settings
 ) -> str:
     """Equal for two gradings that must come out the same."""
     course = [editions[lang].fingerprint() for lang in sorted(editions)]
-    rest = [course, settings.limits.to_data(), settings.seed, sandboxed, GRADER_VERSION]
-    return hashlib.sha256(data + json.dumps(rest).encode()).hexdigest()
+    rest = [course, settings.limits.to_data(), settings.seed, GRADER_VERSION]
+    raw = b"" if isinstance(data, Unreadable) else data
+    return hashlib.sha256(raw + json.dumps(rest).encode()).hexdigest()
 
 
 def grade(
@@ -57,9 +58,9 @@ def grade(
     data: an Unreadable where there is no file to read. lang: the edition to take where the
     submission doesn't show its own. Raises PoolError only for a fault of the machine's.
     """
+    pool.wait()
     began = time.monotonic()
-    raw = b"" if isinstance(data, Unreadable) else data
-    print_of = fingerprint(raw, editions, settings, pool.sandboxed)
+    print_of = fingerprint(data, editions, settings)
     try:
         if isinstance(data, Unreadable):
             raise data
@@ -177,3 +178,36 @@ def _course_node(cell: CourseCell, source: str) -> dict[str, Any]:
     for name in ("outputs", "execution_count", "attachments"):
         node.pop(name, None)
     return node
+
+
+def finished(graded: Graded) -> dict[str, Any]:
+    """The graded notebook, with everything that is known about it in its metadata."""
+    notebook = copy.deepcopy(graded.notebook)
+    own = notebook["metadata"].setdefault("flashcourse", {})
+    own["grading"] = graded.summary()
+    if graded.doubts:
+        notebook["cells"].insert(0, _doubts_cell(graded.doubts))
+    return notebook
+
+
+def _doubts_cell(doubts: tuple[str, ...]) -> dict[str, Any]:
+    # Four spaces: shown as it is written, whatever a student put into it.
+    lines = "\n".join(f"    {line}" for line in doubts)
+    heading = "**For the instructor: please look at this submission.** No points were taken off."
+    source = f"{heading}\n\n{lines}"
+    metadata = {"flashcourse": {"only": "instructor"}}
+    return {"cell_type": "markdown", "id": "doubts", "metadata": metadata, "source": source}
+
+
+def blank(
+    data: bytes | Unreadable, editions: dict[str, CourseNotebook], lang: str | None = None
+) -> dict[str, Any]:
+    """The notebook that would be graded, not run."""
+    try:
+        if isinstance(data, Unreadable):
+            raise data
+        submission = read_submission(data)
+    except Unreadable:
+        submission = Submission((), lang)
+    course = _edition(submission, editions, lang)
+    return _notebook(course, assemble(course, submission), Run())

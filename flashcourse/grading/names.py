@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from IPython.core.inputtransformer2 import TransformerManager
+
+# What Python thinks of a student's string escapes is nothing for the grader's screen.
+warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 
 def parse(source: str) -> ast.Module | None:

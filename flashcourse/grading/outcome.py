@@ -46,6 +46,10 @@ class Outcome:
         )
 
 
+# A test's own message may tell what is hidden; these are about the student's code.
+_STUDENTS_FAULT = ("crashed", "too_slow", "unfinished")
+
+
 @dataclass(frozen=True)
 class CellMark:
     """What one graded cell got. points: None for an answer that a person has to mark.
@@ -93,6 +97,7 @@ class Graded:
             "points": {mark.grade_id: mark.points for mark in self.marks},
             "max_points": {mark.grade_id: mark.max_points for mark in self.marks},
             "status": {mark.grade_id: mark.status for mark in self.marks},
+            "details": {m.grade_id: m.detail for m in self.marks if m.status in _STUDENTS_FAULT},
             "unchanged": list(self.unchanged),
             "doubts": list(self.doubts),
             "lang": self.lang,

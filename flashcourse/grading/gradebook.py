@@ -1,0 +1,170 @@
+"""Write marks to nbgrader's gradebook: one transaction a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from nbgrader.api import (
+    Assignment,
+    Comment,
+    Grade,
+    Gradebook,
+    MissingEntry,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+
+from flashcourse.grading.outcome import Outcome
+from flashcourse.words import Text
+
+NO_ANSWER = Text(
+    "No answer: this cell is as it was handed out.", "没有作答：这个单元格和发放时一样。"
+)
+NOT_SANDBOXED = Text("Graded without a sandbox.", "评分时没有使用沙箱。")
+
+# Late submissions: (student, score, seconds late) → points to take off, or None.
+Penalty = Callable[[str, float, float], "float | None"]
+
+
+class GradebookError(RuntimeError):
+    """The gradebook does not know this lesson. The message says what to do."""
+
+
+def open_gradebook(db_url: str, course_id: str) -> Gradebook:
+    """nbgrader's gradebook. A new one is made by a program that it looks for on PATH."""
+    import os
+    import sys
+
+    folder = os.path.dirname(sys.executable)
+    if folder not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([folder, os.environ.get("PATH", "")])
+    return Gradebook(db_url, course_id or "default_course")
+
+
+class MarksWriter:
+    """Stores the marks of one lesson's submissions. Not for more than one thread."""
+
+    def __init__(self, gradebook: Gradebook, lesson: str, penalty: Penalty | None = None) -> None:
+        self.gradebook, self.lesson, self.penalty = gradebook, lesson, penalty
+        self.db = gradebook.db
+        try:
+            assignment = gradebook.find_assignment(lesson)
+        except MissingEntry:
+            raise GradebookError(
+                f"the gradebook has no lesson {lesson!r}: "
+                f"run `nbgrader generate_assignment {lesson}`"
+            ) from None
+        self.assignment_id = assignment.id
+        self.notebooks = {notebook.name: notebook.id for notebook in assignment.notebooks}
+        self._cells = {n.name: _cell_ids(n) for n in assignment.notebooks}
+
+    def students(self) -> set[str]:
+        """Everybody who has a submission of this lesson in the gradebook."""
+        query = self.db.query(SubmittedAssignment.student_id)
+        return {row[0] for row in query.filter_by(assignment_id=self.assignment_id)}
+
+    def store(
+        self, student: str, summaries: dict[str, dict[str, Any]], timestamp: datetime | None = None
+    ) -> None:
+        """The marks of one student's submission: {notebook: Graded.summary()}, all or nothing."""
+        try:
+            submission = self._submission(student, timestamp)
+            for name, summary in summaries.items():
+                self._store_notebook(submission, name, summary)
+            self.db.flush()
+            if self.penalty is not None:
+                self._apply_penalty(submission)
+            self.db.commit()
+        except BaseException:
+            self.db.rollback()
+            raise
+        finally:
+            # Thousands of submissions must not stay in memory.
+            self.db.expunge_all()
+
+    def _submission(self, student: str, timestamp: datetime | None) -> SubmittedAssignment:
+        if self.db.get(Student, student) is None:
+            self.db.add(Student(id=student))
+            self.db.flush()
+        query = self.db.query(SubmittedAssignment)
+        submission = query.filter_by(assignment_id=self.assignment_id, student_id=student).first()
+        if submission is None:
+            submission = self._new_submission(student)
+        if timestamp is not None:
+            submission.timestamp = timestamp
+        return submission
+
+    def _new_submission(self, student: str) -> SubmittedAssignment:
+        submission = SubmittedAssignment(assignment_id=self.assignment_id, student_id=student)
+        self.db.add(submission)
+        self.db.flush()
+        for name, notebook_id in self.notebooks.items():
+            notebook = SubmittedNotebook(notebook_id=notebook_id, assignment_id=submission.id)
+            self.db.add(notebook)
+            self.db.flush()
+            graded, answered = self._cells[name]
+            self.db.add_all(Grade(cell_id=i, notebook_id=notebook.id) for i in graded.values())
+            self.db.add_all(Comment(cell_id=i, notebook_id=notebook.id) for i in answered.values())
+        self.db.flush()
+        return submission
+
+    def _store_notebook(
+        self, submission: SubmittedAssignment, name: str, summary: dict[str, Any]
+    ) -> None:
+        query = self.db.query(SubmittedNotebook).filter_by(assignment_id=submission.id)
+        notebook = query.filter_by(notebook_id=self.notebooks[name]).one()
+        graded, answered = self._cells[name]
+        grades = {g.cell_id: g for g in self.db.query(Grade).filter_by(notebook_id=notebook.id)}
+        for grade_id, points in summary["points"].items():
+            if grade_id in graded:
+                _set_grade(grades[graded[grade_id]], points)
+        rows = self.db.query(Comment).filter_by(notebook_id=notebook.id)
+        comments = {row.cell_id: row for row in rows}
+        for grade_id, cell_id in answered.items():
+            comments[cell_id].auto_comment = comment_text(summary, grade_id)
+        if summary["doubts"]:
+            notebook.flagged = True
+
+    def _apply_penalty(self, submission: SubmittedAssignment) -> None:
+        self.db.expire_all()
+        late = submission.total_seconds_late
+        for notebook in submission.notebooks:
+            notebook.late_submission_penalty = None
+            if late > 0 and self.penalty is not None:
+                points = self.penalty(submission.student_id, notebook.score, late)
+                if points is not None:
+                    notebook.late_submission_penalty = min(max(points, 0), notebook.score)
+
+
+def _cell_ids(notebook: Notebook) -> tuple[dict[str, str], dict[str, str]]:
+    tasks = {cell.name: cell.id for cell in notebook.task_cells}
+    graded = {cell.name: cell.id for cell in notebook.grade_cells}
+    answered = {cell.name: cell.id for cell in notebook.solution_cells}
+    return {**graded, **tasks}, {**answered, **tasks}
+
+
+def _set_grade(grade: Grade, points: float | None) -> None:
+    grade.auto_score = points
+    # As nbgrader does: a mark given by hand is kept, and looked at again.
+    grade.needs_manual_grade = points is None or grade.manual_score is not None
+
+
+def comment_text(summary: dict[str, Any], grade_id: str) -> str | None:
+    """What the gradebook says beside an answer, in the student's language; None if nothing."""
+    lang, outcome = summary["lang"], Outcome(**summary["outcome"])
+    parts: list[str] = []
+    if outcome.kind != "graded":
+        parts.append(outcome.text().in_(lang))
+    if grade_id in summary["unchanged"] and outcome.kind not in ("unreadable", "foreign"):
+        parts.append(NO_ANSWER.in_(lang))
+    if not summary["sandboxed"]:
+        parts.append(NOT_SANDBOXED.in_(lang))
+    return "\n".join(parts) or None
+
+
+def lessons_of(gradebook: Gradebook) -> list[str]:
+    return [name for (name,) in gradebook.db.query(Assignment.name)]
