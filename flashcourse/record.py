@@ -16,10 +16,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.running import KINDS, MESSAGE_LENGTH, Failure
-
-STATE = ("m_i", "l_i", "out_i")
-WHOLE = ("out", "m", "l")
-VALUES = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new", "out_i", "m_i", "l_i")
+from flashcourse.tracing import STATE, VALUES, WHOLE
 
 MAX_TILES = 4096
 MAX_TENSORS = 200_000
@@ -28,7 +25,7 @@ MAX_DATA_BYTES = 256 * 1024 * 1024  # a Record that comes from another process
 
 @dataclass(frozen=True)
 class MadeTensor:
-    """A tensor that an operation made (views and in-place updates make none).
+    """A tensor that an operation made. Views and updates in place make none, but `exp_` is listed.
 
     shape: its sizes. dtype: as torch writes it ('torch.float32'). op: 'aten.mm'.
     line: the learner's line that was running, or None.
@@ -89,6 +86,7 @@ class Record:
     warnings: tuple[str, ...] = ()
     error: Failure | None = None
     missing: tuple[str, ...] = ()
+    renamed: bool = False
     seconds: float = 0.0
     start: dict[str, Tensor] = field(default_factory=dict)
     end: dict[str, Tensor] = field(default_factory=dict)
@@ -136,6 +134,7 @@ class _Reader:
             warnings=self._texts(d["warnings"]),
             error=self._optional(self._failure, d["error"]),
             missing=self._texts(d["missing"]),
+            renamed=self._bool(d["renamed"]),
             seconds=self._float(d["seconds"]),
             start=self._named(self._tensor, d["start"], WHOLE),
             end=self._named(self._tensor, d["end"], WHOLE),

@@ -68,6 +68,12 @@ def is_own_file(filename: str) -> bool:
     return not os.path.realpath(filename).startswith(_library_folders())
 
 
+def is_own_frame(frame: FrameType) -> bool:
+    """Whether a frame runs the learner's code. What a library compiles has no file of its own."""
+    module = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    return module not in ("flashcourse", "torch", "numpy") and is_own_file(frame.f_code.co_filename)
+
+
 def source_line(filename: str, line: int | None) -> str | None:
     """The stripped text of a line, also of a notebook cell; None where there is no source."""
     return linecache.getline(filename, line).strip() or None if line else None
@@ -107,7 +113,7 @@ def _own_line(error: BaseException) -> tuple[str, int] | None:
     own = [
         (frame.f_code.co_filename, line)
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if is_own_file(frame.f_code.co_filename)
+        if is_own_frame(frame)
     ]
     return own[-1] if own else None
 
@@ -176,7 +182,7 @@ class _Alarm:
         if not self.running:
             return
         while frame is not None:
-            if is_own_file(frame.f_code.co_filename):
+            if is_own_frame(frame):
                 frame.f_trace = _raise_at_next_line
             frame = frame.f_back
         sys.settrace(_raise_at_next_line)  # last: from here on every call would raise
