@@ -232,8 +232,9 @@ def record(
     block_size: int = 2,
     *,
     seconds: float = 10.0,
+    extra: tuple[Tensor, ...] = (),
 ) -> Record:
-    """Run function(q, k, v, block_size=block_size) on copies and record what it does.
+    """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
 
     q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
     the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
@@ -241,7 +242,7 @@ def record(
     """
     elsewhere = getattr(function, "__flashcourse_record__", None)
     if elsewhere is not None:
-        return elsewhere(q, k, v, block_size, seconds=seconds)
+        return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra)
     from flashcourse.recording import record_here
 
-    return record_here(function, q, k, v, block_size, seconds)
+    return record_here(function, q, k, v, block_size, seconds, extra)

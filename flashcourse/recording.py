@@ -47,24 +47,30 @@ class _Keeper:
 
 
 def record_here(
-    function: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, block_size: int, seconds: float
+    function: Callable[..., Any],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_size: int,
+    seconds: float,
+    extra: tuple[Tensor, ...] = (),
 ) -> Record:
     """See `record`. A stub line `raise NotImplementedError` left in place is stepped over once."""
-    made = _record_once(function, q, k, v, block_size, seconds)
+    made = _record_once(function, (q, k, v, *extra), block_size, seconds)
     error = made.error
     if error is None or error.type_name != "NotImplementedError" or error.line is None:
         return made
     finished = _without_stub(function, error.line)
     if finished is None:
         return made
-    again = _record_once(finished, q, k, v, block_size, seconds)
+    again = _record_once(finished, (q, k, v, *extra), block_size, seconds)
     return dataclasses.replace(again, error=again.error or error, stub_line=error.line)
 
 
 def _record_once(
-    function: Callable[..., Any], q: Tensor, k: Tensor, v: Tensor, block_size: int, seconds: float
+    function: Callable[..., Any], given: tuple[Tensor, ...], block_size: int, seconds: float
 ) -> Record:
-    copies = tuple(t.detach().clone() for t in (q, k, v))
+    copies = tuple(t.detach().clone() for t in given)
     keeper = _Keeper()
     tracer = Tracer(keeper.keep, keeper.changes)
     watch = TensorWatch(lambda: tracer.line)
@@ -74,7 +80,7 @@ def _record_once(
             return traced(tracer, function)(*args, **kwargs)
 
     done = run(observed, copies, {"block_size": block_size}, seconds)
-    changed = zip("qkv", (q, k, v), copies, strict=True)
+    changed = zip("qkv", given[:3], copies[:3], strict=True)
     output = done.value
     return Record(
         output=output.detach() if isinstance(output, Tensor) else None,

@@ -1,4 +1,4 @@
-"""The exercises of lesson 4: FlashAttention-1 and its traffic, FlashAttention-2, misprint, backward.
+"""The exercises of lesson 4: FlashAttention-1 and its traffic, version 2, a misprint, backward.
 
 Every right value is a closed form, a formula of the papers or autograd in float64.
 """
@@ -387,7 +387,8 @@ def _deferred_finding(run: Record, data: Inputs) -> Finding | None:
         if made.op.split(".")[-1].rstrip("_") in ("div", "reciprocal", "true_divide")
         and made.shape in ((4, width), (4, 1))
     ]
-    if len(divisions) <= 2 * q_blocks and not _normalised_tile(run, data):
+    seen = _tiles_seen(run, data)
+    if "raw" in seen or (len(divisions) <= 2 * q_blocks and "normalised" not in seen):
         return None
     return Finding(
         Text(
@@ -402,16 +403,20 @@ def _deferred_finding(run: Record, data: Inputs) -> Finding | None:
     )
 
 
-def _normalised_tile(run: Record, data: Inputs) -> bool:
-    """Whether out_i after some tile but the last was already divided by l."""
+def _tiles_seen(run: Record, data: Inputs) -> set[str]:
+    """How out_i stood after the tiles but the last: 'raw' (times l), 'normalised', or neither."""
+    found = set()
     for tile in run.tiles:
         out_i, seen = tile.after.get("out_i"), tile.j + 4
         if out_i is None or seen >= data.k.shape[0]:
             continue
-        part = data.q[tile.i : tile.i + 4], data.k[:seen], data.v[:seen]
-        if is_close(out_i, attention(*part)):
-            return True
-    return False
+        part = Inputs(data.q[tile.i : tile.i + 4], data.k[:seen], data.v[:seen])
+        exact, S = attention(*part), scores(part.q, part.k)
+        l = torch.exp(S - S.max(dim=-1, keepdim=True).values).sum(dim=-1, keepdim=True)
+        found |= {
+            name for name, o in (("raw", exact * l), ("normalised", exact)) if is_close(out_i, o)
+        }
+    return found
 
 
 def _robust_finding(answer: Callable[..., Any], seed: int) -> Finding | None:
@@ -607,21 +612,12 @@ def check_backward(answer: Any, *, seed: int = 0) -> Marks:
             _gradient_finding(name, got, want, slips[name])
             for name, got, want in zip(Gradients._fields, value, right, strict=True)
         ]
-        run = _watch_backward(answer, data, saved, block)
+        run = record(answer, *data, block_size=block, extra=saved)
         found.append(_changed_finding(outcome) or _whole_matrix_finding(run, rows, keys))
         findings = [old or new for old, new in zip(findings, found, strict=True)]
     return judge(
         "v1v2.backward", [Part(*part, f) for part, f in zip(_BACKWARD, findings, strict=True)]
     )
-
-
-def _watch_backward(
-    answer: Callable[..., Any], data: Inputs, saved: Sequence[Tensor], block: int
-) -> Record:
-    def backward(q: Tensor, k: Tensor, v: Tensor, block_size: int) -> Any:
-        return answer(q, k, v, *saved, block_size=block_size)
-
-    return record(backward, *data, block_size=block)
 
 
 def _gradient_finding(
