@@ -1,0 +1,179 @@
+"""Find what was handed in: files, folders, archives within archives, and saved e-mails.
+
+Archives are read in memory and never unpacked to the disk, so no entry can land elsewhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import email
+import email.policy
+import email.utils
+import io
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path, PurePosixPath
+
+from flashcourse.collecting.notes import Refused
+
+MAX_FILE = 64 * 2**20  # bytes of one handed-in file
+MAX_DEPTH = 4  # archives within archives
+NOISE = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt"}
+OTHER_ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".xz")
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """One file as it came in.
+
+    path: where it lay, with '/' also between an archive and what is in it; below a folder that
+    was named, so that a folder's own name says nothing. data: its bytes, b"" if refused.
+    date: when it was saved or sent, if something says so. sent: whether `date` is the time of
+    handing in and not just a file's date. named: whether the file itself was named by the caller.
+    refused: why it can't be read, or None.
+    """
+
+    path: str
+    data: bytes
+    date: datetime | None = None
+    sent: bool = False
+    named: bool = False
+    refused: Refused | None = None
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.path).name
+
+
+def find_incoming(paths: list[Path]) -> Iterator[Incoming]:
+    """Every file in `paths`, in the order of their names. Raises FileNotFoundError."""
+    for path in paths:
+        if not path.exists():
+            raise FileNotFoundError(f"no such file or folder: {path}")
+        if path.is_dir():
+            files = sorted(p for p in path.rglob("*") if p.is_file() and not p.is_symlink())
+            for file in files:
+                yield from read_file(file, file.relative_to(path).as_posix(), named=False)
+        else:
+            yield from read_file(path, path.name, named=True)
+
+
+def read_file(file: Path, path: str, named: bool) -> Iterator[Incoming]:
+    if is_noise(path):
+        return
+    date = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
+    item = Incoming(path, b"", date, named=named)
+    if file.stat().st_size > MAX_FILE and not path.lower().endswith(".zip"):
+        yield replace(item, refused=too_large())
+        return
+    yield from open_up(replace(item, data=file.read_bytes()), depth=0)
+
+
+def open_up(item: Incoming, depth: int) -> Iterator[Incoming]:
+    """The file itself, or what is in it if it is an archive or an e-mail."""
+    suffix = PurePosixPath(item.path).suffix.lower()
+    if suffix == ".zip":
+        yield from open_zip(item, depth)
+    elif suffix == ".eml":
+        yield from open_email(item, depth)
+    elif suffix in OTHER_ARCHIVES:
+        yield replace(
+            item,
+            refused=Refused(
+                f"is an archive of a kind that is not read ({suffix}): unpack it and collect again",
+                f"是读不了的压缩格式（{suffix}）：请先解压，再重新收取",
+            ),
+        )
+    else:
+        yield item
+
+
+def open_zip(item: Incoming, depth: int) -> Iterator[Incoming]:
+    try:
+        if depth >= MAX_DEPTH:
+            raise Refused("holds too many archives within archives", "压缩包嵌套太深")
+        archive = zipfile.ZipFile(io.BytesIO(item.data))
+        entries = sorted((entry_name(e), e) for e in archive.infolist() if not e.is_dir())
+    except Refused as refused:
+        yield replace(item, data=b"", refused=refused)
+        return
+    except (zipfile.BadZipFile, ValueError, OSError) as error:
+        yield replace(item, data=b"", refused=broken_archive(error))
+        return
+    for name, entry in entries:
+        path = f"{item.path}/{name}"
+        if is_noise(path):
+            continue
+        inner = Incoming(path, b"", entry_date(entry), item.sent)
+        if entry.file_size > MAX_FILE:
+            yield replace(inner, refused=too_large())
+            continue
+        try:
+            data = archive.read(entry)
+        except (RuntimeError, zipfile.BadZipFile, NotImplementedError, OSError) as error:
+            yield replace(inner, refused=broken_archive(error))
+            continue
+        yield from open_up(replace(inner, data=data), depth + 1)
+
+
+def entry_name(entry: zipfile.ZipInfo) -> str:
+    """The entry's name; archives made on a Chinese Windows have GBK names without saying so."""
+    if entry.flag_bits & 0x800:
+        return entry.filename
+    raw = entry.filename.encode("cp437", "replace")
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return entry.filename
+
+
+def entry_date(entry: zipfile.ZipInfo) -> datetime | None:
+    try:
+        return datetime(*entry.date_time, tzinfo=timezone.utc)
+    except ValueError:
+        return None
+
+
+def open_email(item: Incoming, depth: int) -> Iterator[Incoming]:
+    """The attachments of a saved e-mail; the sender's address becomes a part of the path."""
+    message = email.message_from_bytes(item.data, policy=email.policy.default)
+    _, address = email.utils.parseaddr(str(message["From"] or ""))
+    date = item.date
+    with contextlib.suppress(TypeError, ValueError):
+        date = email.utils.parsedate_to_datetime(str(message["Date"]))
+    found = False
+    for part in message.walk():
+        if part.is_multipart() or not part.get_filename():
+            continue
+        found = True
+        data = part.get_payload(decode=True)
+        path = f"{item.path}/{address}/{part.get_filename()}"
+        inner = Incoming(path, data if isinstance(data, bytes) else b"", date, sent=True)
+        yield from open_up(inner, depth + 1)
+    if not found:
+        no_file = Refused("is an e-mail with no file attached", "是一封没有附件的邮件")
+        yield replace(item, data=b"", refused=no_file)
+
+
+def is_noise(path: str) -> bool:
+    parts = PurePosixPath(path).parts
+    return any(part in NOISE or part.startswith("._") for part in parts)
+
+
+def too_large() -> Refused:
+    size = MAX_FILE // 2**20
+    return Refused(
+        f"is larger than {size} MiB: ask the student to clear the outputs and hand in again",
+        f"超过 {size} MiB：请学生清除输出后重新提交",
+    )
+
+
+def broken_archive(error: Exception) -> Refused:
+    return Refused(
+        f"can't be unpacked ({error}): ask for the notebook itself",
+        f"解压失败（{error}）：请学生直接提交 notebook",
+    )
