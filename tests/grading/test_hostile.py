@@ -1,0 +1,112 @@
+"""None of the hostile submissions gains a point, sees a secret, or touches anything but itself."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from flashcourse.grading.limits import Limits
+from flashcourse.grading.outcome import Graded
+from flashcourse.grading.pool import Pool
+
+from . import tiny
+from .conftest import points
+from .hostile.cases import CASES
+
+Run = Callable[..., Graded]
+LIMITS = Limits(cell_seconds=2.0, total_seconds=8.0, memory_mib=512, output_mib=4, scratch_mib=16)
+# What an honest wrong answer gets; `bytes_moved` is right nowhere in the cases.
+NOTHING = {"test-scale": 0.0, "test-partial": 0.0, "test-size": 0.0, "thinking": 0.0}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[socket.socket]:
+    """Listens where a submission might call; nobody ever may."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        listening.setblocking(False)
+        yield listening
+
+
+def hostile_source(case: str, port: int, folder: str) -> str:
+    source = CASES[case].replace("{port}", str(port)).replace("{folder}", folder)
+    source = source.replace("{pid}", str(os.getpid())).replace("{{", "{").replace("}}", "}")
+    if "def scale_rows" not in source:
+        source = f"def scale_rows(x):\n    return torch.zeros_like(x)\n{source}"
+    return source
+
+
+def of_the_student(graded: Graded) -> str:
+    """All that came out of the student's process."""
+    kept = [
+        cell.get("outputs", [])
+        for cell in graded.notebook["cells"]
+        if not cell["metadata"].get("nbgrader", {}).get("grade")
+    ]
+    return json.dumps(kept)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_hostile_submission_gets_nothing(
+    run: Run, server: socket.socket, course_folder: Path, case: str
+) -> None:
+    source = hostile_source(case, server.getsockname()[1], str(course_folder))
+    graded = run(tiny.submitted({"scale": source}), LIMITS)
+    assert points(graded) == NOTHING
+    said = of_the_student(graded)
+    assert "SECRET_OF" not in said
+    assert "12345" not in said
+    assert "CONNECTED" not in said
+    assert len(said) < 4_000_000
+    with pytest.raises(BlockingIOError):
+        server.accept()
+
+
+def test_nothing_of_a_submission_survives_it(run: Run, pool: Pool) -> None:
+    for case in ("daemon", "fork_bomb", "thread_bomb"):
+        run(tiny.submitted({"scale": hostile_source(case, 1, "")}), LIMITS)
+    assert not students_processes()
+
+
+def students_processes() -> list[int]:
+    """Processes that run as one of the students' users (the tests run as root) or in their name."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = Path("/proc", pid, "status").read_text()
+            uid = int(status.split("Uid:")[1].split()[0])
+            if 60_000 <= uid < 64_000 and "\nState:\tZ" not in status:
+                found.append(int(pid))
+    return found
+
+
+def test_a_right_submission_beside_hostile_ones_gets_its_marks(run: Run) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = ["fork_bomb", "signal_everybody", "fill_shared_memory", "hide_memory_in_children"]
+    bad = [tiny.submitted({"scale": hostile_source(name, 1, "")}) for name in names]
+    good = [tiny.submitted(tiny.RIGHT)] * 6
+    with ThreadPoolExecutor(3) as threads:
+        results = list(threads.map(lambda notebook: run(notebook, LIMITS), [*bad, *good]))
+    assert [sum(mark.points or 0 for mark in graded.marks) for graded in results[4:]] == [20.0] * 6
+
+
+def test_what_a_submission_leaves_behind_is_gone_for_the_next(run: Run) -> None:
+    leave = "open('/tmp/here', 'w').write('x'); open('/dev/shm/here', 'w').write('x')"
+    run(tiny.submitted(after={"start": leave}))
+    look = "import os\nprint(os.listdir('/tmp') + os.listdir('/dev/shm'))"
+    graded = run(tiny.submitted(after={"start": look}))
+    assert "here" not in of_the_student(graded)
+
+
+def test_an_odd_import_is_a_doubt_and_costs_nothing(run: Run) -> None:
+    graded = run(tiny.submitted({**tiny.RIGHT, "scale": f"import gc\n{tiny.RIGHT['scale']}"}))
+    assert graded.doubts == ("scale, line 1: `gc` looks for objects of the grader's",)
+    assert sum(mark.points or 0 for mark in graded.marks) == 20.0
