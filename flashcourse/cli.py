@@ -14,6 +14,7 @@ PARTS = (
     "flashcourse.authoring.cli",
     "flashcourse.collecting.cli",
     "flashcourse.grading.cli",
+    "flashcourse.handin.cli",
 )
 
 

@@ -99,7 +99,8 @@ def run(python: Path, code: str, packages: Path) -> subprocess.CompletedProcess[
     env = {**os.environ, "PYTHONUTF8": "1", "PYTHONPATH": str(packages)}
     env["TMPDIR"] = str(packages.parent)
     return subprocess.run(
-        [python, "-c", code],
+        [python, "-"],  # by standard input: too long for an argument
+        input=code,
         cwd=packages.parent,
         env=env,
         capture_output=True,

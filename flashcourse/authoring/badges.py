@@ -163,4 +163,6 @@ def set_up_cell(lang: str) -> NotebookNode:
 
 def folded(key: str) -> dict:
     """Metadata of a cell whose code is folded away in JupyterLab, VS Code and Colab."""
-    return {"cellView": "form", "jupyter": {"source_hidden": True}, **own(key)}
+    # The tag: shown, but not run, when a submission is graded.
+    fold = {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return {**fold, "tags": ["skip-grading"], **own(key)}

@@ -9,6 +9,7 @@ from nbformat.notebooknode import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from flashcourse.authoring.badges import opening_cells
+from flashcourse.authoring.closing import closing_cells
 from flashcourse.authoring.errors import LessonError
 from flashcourse.authoring.figures import inline_figures
 from flashcourse.authoring.language import keep_language
@@ -25,6 +26,7 @@ def edition(lesson: Lesson, lang: str) -> NotebookNode:
         for cell in lesson.cells
         if cell.lang in (None, lang) and cell.option("only") != "author"
     ]
+    cells += closing_cells(lesson, lang)
     metadata = {
         "kernelspec": KERNEL,
         "language_info": {"name": "python"},

@@ -23,6 +23,7 @@ from nbgrader.preprocessors import (
 )
 from traitlets.config import Config
 
+from flashcourse.authoring.closing import NoteGraded
 from flashcourse.words import Text
 
 UNFINISHED = Text(
@@ -54,6 +55,7 @@ def configure(config: Config, lang: str) -> None:
         ClearMarkScheme,
         ComputeChecksums,
         CheckCellMetadata,
+        NoteGraded,
     ]
 
 
