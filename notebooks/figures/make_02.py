@@ -38,7 +38,7 @@ PASSES = {
             ("online", (("m and l together", 0),), "3"),
         ),
         "last": "write y",
-        "pass": "pass {}",
+        "pass": "pass {}: ",
         "load": "load x",
         "store": "store y",
         "total": "per element",
@@ -51,7 +51,7 @@ PASSES = {
             ("在线", (("同时求 m 和 l", 0),), "3"),
         ),
         "last": "写出 y",
-        "pass": "第 {} 遍",
+        "pass": "第 {} 遍：",
         "load": "读 x",
         "store": "写 y",
         "total": "每个元素",
@@ -69,7 +69,7 @@ def passes(lang: str) -> str:
         for p, work in enumerate(steps):
             x, last = 100 + p * 170, p == len(steps) - 1
             parts.append(box(x, y, 156, 74, "#ffffff", edge=LINE))
-            heading = f"{words['pass'].format(p + 1)}: {work}"
+            heading = words["pass"].format(p + 1) + work
             parts.append(text(x + 78, y + 25, heading, 13))
             width = 66 if last else 136
             parts.append(box(x + 10, y + 38, width, 26, BLUE, 0.25))
