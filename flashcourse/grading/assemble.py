@@ -144,7 +144,8 @@ def rejoin(cells: list[SubmittedCell], course: CourseNotebook) -> list[Submitted
 def _continues(last: SubmittedCell, cell: SubmittedCell) -> bool:
     if cell.grade_id not in ("", last.grade_id) or not cell.source.strip():
         return False
-    if cell.kind != "code" or parse(cell.source) is not None:
+    indented = cell.source.lstrip("\n")[0] in " \t"
+    if cell.kind != "code" or not (indented or parse(cell.source) is None):
         return False
     return parse(f"{last.source}\n{cell.source}") is not None
 

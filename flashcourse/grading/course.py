@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from flashcourse.grading.names import bound_names, parse
+from flashcourse.grading.names import bound_names, parse, used_names
 from flashcourse.words import LANGUAGES
 
 # A cell with this tag in its metadata is shown, but not run, when a submission is graded.
@@ -27,7 +27,7 @@ class CourseCell:
     role: 'prose', 'code' (the course's own), 'answer', 'manual' (answered in words), 'test'.
     source: what is run or shown: the release's text, but for a test the one in source/.
     shown: the release's text. node: the release's cell, as a notebook stores it.
-    defines: names that an answer cell gives the student to define.
+    defines: names that an answer cell gives the student to define, and that tests use.
     """
 
     role: str
@@ -85,10 +85,13 @@ def load_course(root: Path, lesson: str) -> dict[str, dict[str, CourseNotebook]]
 def load_notebook(source: Path, release: Path, lang: str) -> CourseNotebook:
     """The graded form of one notebook: the release's cells, the source's tests."""
     full, given = _read(source), _read(release)
-    tests = {_grading(cell).get("grade_id"): cell for cell in full["cells"]}
-    cells = [_course_cell(cell, tests) for cell in given["cells"]]
+    originals = {_grading(cell).get("grade_id"): cell for cell in full["cells"]}
+    used = _used_in_tests(full["cells"])
+    cells = [_course_cell(cell, originals, used) for cell in given["cells"]]
     ids = [cell.grade_id for cell in cells if cell.grade_id]
-    missing = {name for name, cell in tests.items() if name and cell.get("cell_type")} - set(ids)
+    missing = {name for name, cell in originals.items() if name and cell.get("cell_type")} - set(
+        ids
+    )
     if missing or len(ids) != len(set(ids)):
         raise CourseError(f"{release} does not fit {source}: release it again ({missing or ids})")
     own = given["metadata"].get("flashcourse", {}).get("lang", lang)
@@ -105,19 +108,29 @@ def _read(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def _course_cell(cell: dict[str, Any], tests: dict[Any, dict[str, Any]]) -> CourseCell:
+def _used_in_tests(cells: list[dict[str, Any]]) -> set[str]:
+    trees = [parse(text_of(cell)) for cell in cells if _role(cell, _grading(cell)) == "test"]
+    return set().union(*(used_names(tree) for tree in trees if tree is not None))
+
+
+def _course_cell(
+    cell: dict[str, Any], originals: dict[Any, dict[str, Any]], used: set[str]
+) -> CourseCell:
     grading = _grading(cell)
     shown, name = text_of(cell), grading.get("grade_id", "")
     role = _role(cell, grading)
     key = cell.get("metadata", {}).get("flashcourse", {}).get("key") or cell.get("id") or name
     source, points = shown, float(grading.get("points") or 0)
     if role == "test":
-        if name not in tests:
+        if name not in originals:
             raise CourseError(f"the test {name!r} is not in the source: release the lesson again")
-        source = text_of(tests[name])
-        points = float(_grading(tests[name]).get("points") or 0)
-    defines = _defined(shown) if role == "answer" else ()
-    return CourseCell(role, key, source, shown, cell, name, points, defines)
+        source = text_of(originals[name])
+        points = float(_grading(originals[name]).get("points") or 0)
+    defines: set[str] = set()
+    if role == "answer":
+        # Of a solution nothing is kept but the names that tests ask for.
+        defines = _defined(shown) | (_defined(text_of(originals.get(name, {}))) & used)
+    return CourseCell(role, key, source, shown, cell, name, points, tuple(sorted(defines)))
 
 
 def _role(cell: dict[str, Any], grading: dict[str, Any]) -> str:
@@ -132,13 +145,13 @@ def _grading(cell: dict[str, Any]) -> dict[str, Any]:
     return cell.get("metadata", {}).get("nbgrader") or {}
 
 
-def _defined(source: str) -> tuple[str, ...]:
+def _defined(source: str) -> set[str]:
     tree = parse(source)
     names: set[str] = set()
     for statement in tree.body if tree is not None else []:
         if not isinstance(statement, (ast.Import, ast.ImportFrom)):
             names |= bound_names(statement)
-    return tuple(sorted(names))
+    return names
 
 
 def text_of(cell: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from flashcourse.running import Failure
 
 def serve(channel: Channel, student: Channel, shell: CellShell, limits: Limits) -> None:
     """Run test cells until the other side hangs up."""
-    examiner = _Examiner(Student(student, limits.cell_seconds), shell, limits)
+    examiner = _Examiner(Student(student, limits.cell_seconds, limits.grace_seconds), shell, limits)
     while True:
         try:
             request, _ = channel.receive()
@@ -36,13 +36,13 @@ _STUCK = Failure("too_slow", "TimeLimitReached", "it was stopped in an earlier c
 class _Examiner:
     def __init__(self, student: Student, shell: CellShell, limits: Limits) -> None:
         self.student, self.shell, self.limits = student, shell, limits
-        self.names = CourseNames([], [])
+        self.names = CourseNames([], set())
 
     def answer(self, request: dict[str, Any]) -> dict[str, Any]:
         if request["do"] == "prepare":
             os.environ.update(request["environment"])
             _use_language(request["language"])
-            self.names = CourseNames(request["course"], request["answers"])
+            self.names = CourseNames(request["course"], set(request["answers"]))
             return {"prepared": True}
         return self._test(request)
 

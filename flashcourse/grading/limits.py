@@ -19,6 +19,7 @@ class Limits:
     processes: processes and threads at once. scratch_mib: what fits into its scratch folder.
     output_mib: output of all cells; past it the submission is stopped.
     shown_kib: output of one cell that is kept in the notebook.
+    grace_seconds: a process ends a cell itself; so much later it is ended from outside.
     """
 
     cell_seconds: float = 30.0
@@ -29,6 +30,7 @@ class Limits:
     scratch_mib: int = 64
     output_mib: int = 32
     shown_kib: int = 64
+    grace_seconds: float = 5.0
 
     def to_data(self) -> dict[str, Any]:
         return asdict(self)

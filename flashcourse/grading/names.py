@@ -56,14 +56,11 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
 class CourseNames:
     """What the course's own code cells import and define.
 
-    answers: names that the answer cells of the release define; they are always the student's.
+    answers: names that the answer cells are there to define; they are always the student's.
     """
 
-    def __init__(self, course_cells: list[str], answer_cells: list[str]) -> None:
-        self.answers: set[str] = set()
-        for tree in filter(None, map(parse, answer_cells)):
-            for statement in tree.body:
-                self.answers |= bound_names(statement)
+    def __init__(self, course_cells: list[str], answers: set[str]) -> None:
+        self.answers = answers
         self.imports: dict[str, ast.stmt] = {}
         self.functions: dict[str, ast.stmt] = {}
         self.cells: dict[str, ast.Module] = {}

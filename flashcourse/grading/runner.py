@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from flashcourse.grading.assemble import Plan, Planned
@@ -14,8 +14,6 @@ from flashcourse.grading.outcome import CellMark, Outcome
 from flashcourse.grading.pool import Pool, Process, readable
 
 WATCH_SECONDS = 0.04
-# The processes end a cell themselves; this much later they are ended from outside.
-GRACE_SECONDS = 5.0
 
 
 @dataclass
@@ -56,7 +54,9 @@ class Runner:
         """Run every cell up to the last test. Raises PoolError if the sandbox itself fails."""
         self.student = self.pool.fork("student", self.limits)
         try:
-            self.examiner = self.pool.fork("examiner", EXAMINER_LIMITS, self.student.sock)
+            limits = replace(EXAMINER_LIMITS, grace_seconds=self.limits.grace_seconds)
+            limits = replace(limits, cell_seconds=self.limits.cell_seconds)
+            self.examiner = self.pool.fork("examiner", limits, self.student.sock)
             try:
                 self._prepare(lang)
                 self._run_cells(plan.cells)
@@ -74,7 +74,7 @@ class Runner:
             "environment": self.environment,
             "language": lang,
             "course": [c.source for c in cells if c.role == "code"],
-            "answers": [c.shown for c in cells if c.role == "answer"],
+            "answers": sorted({name for c in cells for name in c.defines}),
         }
         self._ask(self.examiner, request, 30.0)
 
@@ -138,7 +138,7 @@ class Runner:
         request = {"do": "test", "source": cell.source, "count": self._count, "seconds": seconds}
         request["stuck"] = self._stuck
         try:
-            answer = self._ask(self.examiner, request, seconds + 2 * GRACE_SECONDS)
+            answer = self._ask(self.examiner, request, seconds + 2 * self.limits.grace_seconds)
             self.result.counts[index] = self._count
             self.result.outputs[index] = quiet_streams(answer["outputs"])
             self.result.marks[index] = test_mark(cell, answer)
@@ -176,7 +176,7 @@ class Runner:
 
     def _ask(self, process: Process, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Send a request and wait for the answer, with an eye on the memory of both processes."""
-        deadline = time.monotonic() + seconds + GRACE_SECONDS
+        deadline = time.monotonic() + seconds + self.limits.grace_seconds
         request = dict(request, id=self._count)
         try:
             process.channel.send(request, deadline=deadline)

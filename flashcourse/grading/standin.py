@@ -19,8 +19,6 @@ from flashcourse.record import Record
 from flashcourse.running import Failure
 
 MAX_INPUT = 256 * MIB
-# The student's process ends a call by itself; this much later it is taken for dead.
-GRACE = 3.0
 
 
 class StandInError(Exception):
@@ -35,10 +33,12 @@ class StudentGone(StandInError):
 
 @dataclass
 class Student:
-    """The other end: the student's process. gone: why it can't be asked any more, or None."""
+    """The other end: the student's process, which ends a call after `call_seconds` by itself;
+    `grace` seconds later it is taken for dead. gone: why it can't be asked any more, or None."""
 
     channel: Channel
     call_seconds: float
+    grace: float
     deadline: float = float("inf")
     gone: str | None = None
     seconds: float = 0.0
@@ -74,7 +74,7 @@ class Student:
 
     def look(self, name: str) -> Any:
         """A stand-in for a function, the value of anything else. Raises NameError, StudentGone."""
-        answer, blobs = self.ask({"do": "look", "name": name}, [], GRACE)
+        answer, blobs = self.ask({"do": "look", "name": name}, [], self.grace)
         kind = answer.get("kind")
         if kind == "callable":
             identity = f"{name}:{answer.get('identity')}"
@@ -153,7 +153,7 @@ class StandIn:
             raise TypeError(str(error)) from None
         self._student.calls += 1
         request = {"do": what, "name": self.__name__, "args": tree, "seconds": seconds}
-        return self._student.ask(request, encoder.blobs, seconds + GRACE)
+        return self._student.ask(request, encoder.blobs, seconds + self._student.grace)
 
     def _value(self, answer: dict, blobs: list[bytes]) -> Any:
         if "failure" in answer:

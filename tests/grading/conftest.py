@@ -17,7 +17,7 @@ from flashcourse.grading.pool import Pool
 from . import tiny
 
 # Short enough for a suite, long enough for a busy machine.
-LIMITS = Limits(cell_seconds=4.0, total_seconds=30.0, memory_mib=512, output_mib=4)
+LIMITS = Limits(cell_seconds=4.0, total_seconds=30.0, memory_mib=512, output_mib=4, grace_seconds=1)
 
 
 @pytest.fixture(scope="session")

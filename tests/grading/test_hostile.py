@@ -20,7 +20,14 @@ from .conftest import points
 from .hostile.cases import CASES
 
 Run = Callable[..., Graded]
-LIMITS = Limits(cell_seconds=2.0, total_seconds=8.0, memory_mib=512, output_mib=4, scratch_mib=16)
+LIMITS = Limits(
+    cell_seconds=2.0,
+    total_seconds=8.0,
+    memory_mib=512,
+    output_mib=4,
+    scratch_mib=16,
+    grace_seconds=0.5,
+)
 # What an honest wrong answer gets; `bytes_moved` is right nowhere in the cases.
 NOTHING = {"test-scale": 0.0, "test-partial": 0.0, "test-size": 0.0, "thinking": 0.0}
 
@@ -62,7 +69,7 @@ def test_a_hostile_submission_gets_nothing(
     assert points(graded) == NOTHING
     said = of_the_student(graded)
     assert "SECRET_OF" not in said
-    assert "12345" not in said
+    assert "1234509876" not in said
     assert "CONNECTED" not in said
     assert len(said) < 4_000_000
     with pytest.raises(BlockingIOError):

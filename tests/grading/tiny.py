@@ -33,7 +33,7 @@ TEST_SCALE = """\
 x = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
 assert torch.allclose(scale_rows(x), torch.tensor([[0.25, 0.75], [0.5, 0.5]]))
 ### BEGIN HIDDEN TESTS
-SECRET_OF_THE_HIDDEN_TEST = 12345
+SECRET_OF_THE_HIDDEN_TEST = 1234509876
 torch.manual_seed(SECRET_OF_THE_HIDDEN_TEST)
 y = torch.rand(7, 3) + 0.1
 assert torch.allclose(scale_rows(y), torch.nn.functional.normalize(y, p=1, dim=-1))

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-# ---- patching what the tests use ------------------------------------------------------------------
+# ---- patching what the tests use ---------------------------------------------------------------
 
 PATCHES = {
     "patch_allclose": """
@@ -69,7 +69,7 @@ for place in ('/tmp', '/usr/lib/python3', '/usr/local/lib'):
 """,
 }
 
-# ---- values that are not what they seem ------------------------------------------------------------
+# ---- values that are not what they seem --------------------------------------------------------
 
 VALUES = {
     "tensor_subclass": """
@@ -158,7 +158,7 @@ def scale_rows(x): raise SystemExit('10')
 """,
 }
 
-# ---- speaking the grader's protocol ---------------------------------------------------------------
+# ---- speaking the grader's protocol ------------------------------------------------------------
 
 PROTOCOL = {
     "answer_for_the_tests": """
@@ -235,12 +235,12 @@ for fd in range(3, 64):
 """,
 }
 
-# ---- looking where nothing is to be seen -----------------------------------------------------------
+# ---- looking where nothing is to be seen -------------------------------------------------------
 
 LOOKING = {
     "read_the_course": """
 import glob, os
-for pattern in ('{folder}/**', '/**/source/**', '/**/gradebook.db', '/root/*', '/home/*', '/work/*'):
+for pattern in ('{folder}/**', '/**/source/**', '/**/gradebook.db', '/root/*', '/home/*'):
     for path in glob.glob(pattern, recursive=True)[:2000]:
         if os.path.isfile(path) and path.endswith(('.ipynb', '.db', '.md')):
             print(path, open(path, errors='replace').read()[:5000])
@@ -351,7 +351,7 @@ open('/proc/sys/kernel/core_pattern', 'w').write('|/tmp/x')
 """,
 }
 
-# ---- using up the machine --------------------------------------------------------------------------
+# ---- using up the machine ----------------------------------------------------------------------
 
 GREED = {
     "fork_bomb": """
