@@ -755,7 +755,20 @@
     }
   }
 
+  /** Where widgets bring players later, without a script of their own: mounts these as they come. */
+  function watch() {
+    if (window.flashcourseWatches || !document.querySelector("[data-flashcourse-watch]")) return;
+    window.flashcourseWatches = true;
+    let asked = false;
+    new MutationObserver(() => {
+      if (asked) return;
+      asked = true;
+      requestAnimationFrame(() => { asked = false; mountAll(); });
+    }).observe(document.body, { childList: true, subtree: true });
+  }
+
   mountAll();
+  watch();
   requestAnimationFrame(mountAll); // some front ends run the script before they attach its output
-  setTimeout(mountAll, 300);
+  setTimeout(() => { mountAll(); watch(); }, 300);
 })();

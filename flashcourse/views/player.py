@@ -53,6 +53,11 @@ def _attribute(words: str) -> str:
     return words.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
 
 
+def watcher() -> str:
+    """An output that draws the players which widgets bring later: widgets run no scripts."""
+    return f"<span data-flashcourse-watch></span><script>{script()}</script>"
+
+
 @cache
 def script() -> str:
     """player.js with player.css inside, fit for a <script> element."""

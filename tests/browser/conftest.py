@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from browser.notebook6 import environment
 
 REPO = Path(__file__).parents[2]
 PATIENCE_MS = 60_000  # a guard against hanging, not a measure: two cores may be busy
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass(frozen=True)

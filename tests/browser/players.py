@@ -13,6 +13,7 @@ from flashcourse.views.inputs import make_inputs
 
 PLAYER = "[data-flashcourse-player]"
 CELL = "import flashcourse\nflashcourse.step(block_size=2)"
+KNOBS = "import flashcourse\nflashcourse.explore_tiles()"
 
 
 def write_notebook(folder: Path, *cells: str) -> str:
@@ -76,3 +77,22 @@ def check_stepping(page: Page, player: Locator) -> None:
     page.keyboard.press("Home")
     expect(player).to_have_attribute("data-step", "0")
     expect_state(player, row=0, keys=2)
+
+
+def check_controls(page: Page) -> None:
+    """Turning the knob `block: K, V rows` from 2 to 4 gives a new player, which steps in turn."""
+    player = ready(page)
+    expect(player.locator(".where")).to_contain_text("of 16")
+    knob = page.get_by_label("block: K, V rows").or_(
+        page.locator(".widget-text", has_text="block: K, V rows").locator("input")
+    )
+    knob.first.fill("4")
+    knob.first.press("Enter")
+    expect(page.locator(PLAYER).locator(".where")).to_contain_text("of 8")
+    player = ready(page)
+    player.locator("[data-go=next]").click()
+    expect(player).to_have_attribute("data-tile", "0,4")
+    expect_state(player, row=1, keys=8)
+    knob.first.fill("0")
+    knob.first.press("Enter")
+    expect(page.get_by_text("makes no sense")).to_be_visible()

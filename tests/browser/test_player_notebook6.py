@@ -2,12 +2,14 @@
 
 from playwright.sync_api import Page
 
-from browser.players import CELL, check_stepping, ready, write_notebook
+from browser.players import CELL, KNOBS, check_controls, check_stepping, ready, write_notebook
 
 
 def open_and_run(page: Page, notebook6, *cells: str) -> None:
     page.goto(notebook6.address(f"notebooks/{write_notebook(notebook6.folder, *cells)}"))
-    page.wait_for_function("window.Jupyter?.notebook?.kernel?.is_connected()")
+    page.wait_for_function(
+        "window.Jupyter?.notebook?.kernel?.is_connected() && Jupyter.notebook.kernel.widget_manager"
+    )
     page.evaluate("Jupyter.notebook.execute_all_cells()")
 
 
@@ -16,3 +18,8 @@ def test_the_player_steps_in_notebook_6_and_shows_the_closed_form(page, notebook
     second = ready(page, 1)
     check_stepping(page, ready(page))
     assert second.get_attribute("data-step") == "0"
+
+
+def test_the_knobs_work_in_notebook_6_with_ipywidgets_7(page, notebook6):
+    open_and_run(page, notebook6, KNOBS)
+    check_controls(page)
