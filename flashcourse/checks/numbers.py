@@ -39,13 +39,14 @@ class Case:
 
 def as_number(value: Any) -> float | None:
     """A Python, NumPy or one-element torch number as a Python number; None for anything else."""
-    if isinstance(value, Tensor | np.ndarray):
-        value = value.item() if math.prod(value.shape) == 1 else None
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    try:
+        if isinstance(value, Tensor | np.ndarray | np.generic):
+            value = value.item()
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            return None
+        return value if isinstance(value, int) and abs(value) < 2**63 else float(value)
+    except Exception:  # many elements, no data, or larger than any float
         return None
-    return value if isinstance(value, int) else float(value)
 
 
 def same_number(value: float, want: float, relative: float = 1e-6) -> bool:
