@@ -66,7 +66,8 @@ class Tile:
 class Record:
     """What one run of a function did.
 
-    output: the tensor it returned, else None; output_type: the class of what it returned.
+    output: the tensor that it returned. output_type: the class of what it returned, 'Tensor' if all
+    is well; of a tuple, output is the first tensor, of a NumPy array its numbers, else it is None.
     tiles: in the order in which they were visited. tensors: in the order in which they were made.
     largest_intermediate: elements of the largest tensor made.
     largest_exp_argument: the largest number that exp was given (exp2: times ln 2), None if never.

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -81,10 +82,9 @@ def _record_once(
 
     done = run(observed, copies, {"block_size": block_size}, seconds)
     changed = zip("qkv", given[:3], copies[:3], strict=True)
-    output = done.value
     return Record(
-        output=output.detach() if isinstance(output, Tensor) else None,
-        output_type=_type_name(output),
+        output=_first_tensor(done.value),
+        output_type=_type_name(done.value),
         tiles=_tiles(tracer.passes, block_size),
         tensors=tuple(watch.seen),
         largest_intermediate=watch.largest,
@@ -100,6 +100,16 @@ def _record_once(
         lines=tracer.lines,
         truncated=tracer.truncated or watch.truncated or keeper.full,
     )
+
+
+def _first_tensor(value: Any) -> Tensor | None:
+    """The tensor in what was returned: itself, the first of a tuple, or that of a NumPy array."""
+    if isinstance(value, tuple | list) and value:
+        value = value[0]
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        value = torch.from_numpy(value)
+    dense = isinstance(value, Tensor) and value.layout is torch.strided
+    return value.detach().as_subclass(Tensor).clone() if dense else None
 
 
 def _type_name(value: Any) -> str:

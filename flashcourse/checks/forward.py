@@ -1,0 +1,405 @@
+"""The exercises of lesson 3: `flash_attention_forward_sim`, TODO by TODO and as a whole.
+
+Who loses what (100 points: TODO 1–6 10 each, whole 20, tiling 10, stability 10):
+
+- A function whose results are right in every respect, and that never looks at all keys at once,
+  gets all points of the TODOs, however it is written.
+- Otherwise each TODO is judged by its own relation on the learner's own earlier values. A wrong
+  line loses that TODO's points and no other's: `whole` and `stability` ask for what the TODOs do
+  not (every tile visited, the short last block, one tensor returned, inputs left alone, nothing
+  that overflows), so a wrong result that a wrong TODO explains costs nothing there. It is said.
+- A function whose values can't be read by name is judged by its outputs. What they show to be
+  right keeps its points; the TODO they point to, and `whole`, lose theirs.
+- What an unfinished or failing line keeps from being seen gives no points.
+- Softmax over all keys at once (SDPA too) has no online softmax in it: its right results give the
+  points of `whole` and `stability`, none of the TODOs' and none of `tiling`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
+from flashcourse.checks.forward_evidence import Evidence, Run
+from flashcourse.checks.forward_findings import case, finding_of_fault, number, worst
+from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
+from flashcourse.checks.forward_rules import misconception_of
+from flashcourse.checks.forward_tile import TODO_OF
+from flashcourse.checks.forward_todos import TODOS
+from flashcourse.checks.marks import Finding, Marks
+from flashcourse.checks.misconceptions import BY_ID
+from flashcourse.checks.probe import Part, finding_of, judge, tensor_problem
+from flashcourse.checks.registry import exercise
+from flashcourse.running import Failure, undefined_name
+from flashcourse.words import Text
+
+PASSED = {
+    1: Text("TODO 1: out, m and l start right.", "TODO 1：out、m、l 的初始值正确。"),
+    2: Text("TODO 2: the scores S_ij are right.", "TODO 2：分数 S_ij 正确。"),
+    3: Text("TODO 3: the maxima m_block and m_new are right.", "TODO 3：最大值 m_block、m_new 正确。"),
+    4: Text("TODO 4: the weights P_ij are right.", "TODO 4：权重 P_ij 正确。"),
+    5: Text("TODO 5: the sums l_block and l_new are right.", "TODO 5：指数和 l_block、l_new 正确。"),
+    6: Text("TODO 6: the output and the state are updated right.", "TODO 6：输出和状态的更新正确。"),
+}
+
+
+# ---- one TODO ---------------------------------------------------------------------------------------
+
+
+def _todo_part(evidence: Evidence, todo: int) -> Part:
+    part = Part(10, PASSED[todo])
+    if evidence.right_numbers and not evidence.all_at_once:
+        return _with_fault(evidence, part, todo) if todo == 1 else part
+    if evidence.failure is not None:
+        return _todo_before_failure(evidence, part, todo, evidence.failure)
+    if todo in evidence.faults and evidence.named:
+        return _with_fault(evidence, part, todo)
+    if evidence.named and todo in evidence.seen:
+        return part
+    if evidence.all_at_once:
+        return replace(part, finding=_about("everything-at-once", _ALL_KEYS))
+    unfinished = _unfinished_from(evidence)
+    if unfinished is not None:
+        return _not_reached(part, todo, unfinished)
+    verdict = _verdict(evidence)
+    return part if todo in verdict.shown else replace(part, finding=verdict.finding)
+
+
+def _verdict(evidence: Evidence) -> Verdict:
+    if evidence.verdict is None:
+        evidence.verdict = judge_behaviour(evidence)
+    return evidence.verdict
+
+
+def _with_fault(evidence: Evidence, part: Part, todo: int) -> Part:
+    if todo == 1 and evidence.right_numbers and evidence.compared["float64"].right_dtype:
+        return part
+    if todo not in evidence.faults:
+        return part
+    reading, fault = evidence.faults[todo]
+    return replace(part, finding=finding_of_fault(fault, misconception_of(reading, fault)))
+
+
+def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Failure) -> Part:
+    """What was seen before the function failed still counts."""
+    failed = _failed_todo(evidence, failure)
+    if todo in evidence.faults:
+        return _with_fault(evidence, part, todo)
+    if todo in evidence.seen and todo < failed:
+        return part
+    if todo == failed:
+        return replace(part, finding=_failure_finding(evidence, failure, todo), status=failure.kind)
+    if todo < failed:
+        return replace(part, finding=finding_of(failure), status=failure.kind)
+    return _not_reached(part, todo, failed)
+
+
+def _failure_finding(evidence: Evidence, failure: Failure, todo: int) -> Finding:
+    from flashcourse.checks.forward_rules import crash_misconception
+
+    finding = finding_of(failure, todo)
+    id = crash_misconception(failure)
+    return replace(finding, misconception=id, hints=BY_ID[id].hints) if id else finding
+
+
+def _failed_todo(evidence: Evidence, failure: Failure) -> int:
+    """The TODO at which the function stopped: of the undefined name, or the first not yet seen."""
+    record = evidence.first.record
+    name = undefined_name(failure.type_name, failure.message)
+    if name in TODO_OF:
+        return TODO_OF[name]
+    last = record.tiles[-1].values if record.tiles else {}
+    code = failure.source_line or ""
+    assigned = [name for name in TODO_OF if code.replace(" ", "").startswith(f"{name}=")]
+    if assigned and assigned[0] in record.missing:
+        return TODO_OF[assigned[0]]
+    if not record.tiles:
+        return 1
+    order = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new")
+    return next((TODO_OF[name] for name in order if name not in last), 6)
+
+
+def _not_reached(part: Part, todo: int, first: int) -> Part:
+    if todo == first:
+        text = Text(f"TODO {todo} is not finished yet.", f"TODO {todo} 还没有写完。")
+    else:
+        text = Text(
+            f"TODO {todo} can't be checked before TODO {first} works.",
+            f"TODO {first} 写好之前，无法检查 TODO {todo}。",
+        )
+    return replace(part, finding=Finding(text, todo=todo), status="unfinished")
+
+
+def _unfinished_from(evidence: Evidence) -> int | None:
+    """The first TODO of those at the end that set nothing, in a function that changed nothing."""
+    record = evidence.first.record
+    open_ones = [todo for todo in TODOS if todo not in evidence.seen]
+    if not open_ones or open_ones != list(range(open_ones[0], 7)) or "out" not in record.start:
+        return None
+    output, start = record.output, record.start["out"]
+    untouched = output is None or (output.shape == start.shape and bool((output == start).all()))
+    return open_ones[0] if untouched else None
+
+
+# ---- the whole function -------------------------------------------------------------------------------
+
+
+_ALL_KEYS = Text(
+    f"Your code looks at all {KEYS} keys at once, although block_size is {NARROW}.",
+    f"block_size 是 {NARROW}，你的代码却一次看了全部 {KEYS} 个 key。",
+)
+
+
+def _about(id: str, text: Text, line: int | None = None) -> Finding:
+    return Finding(text, misconception=id, hints=BY_ID[id].hints, line=line)
+
+
+def _whole_parts(evidence: Evidence) -> list[Part]:
+    equal = Text("Equal to exact attention on even blocks.", "整除分块时，与精确注意力一致。")
+    short = Text("Short last block and one tile alone: right.", "末块较短、只有一块：都正确。")
+    form = Text("Returns one tensor and leaves q, k, v alone.", "只返回一个张量，不改动 q、k、v。")
+    runs = evidence.compared
+    return [
+        _compared(evidence, Part(10, equal), [runs["even"], runs["single"]]),
+        _compared(evidence, Part(5, short), [runs["ragged"], runs["one tile"], runs["float64"]]),
+        _form(evidence, Part(5, form)),
+    ]
+
+
+def _compared(evidence: Evidence, part: Part, runs: list[Run]) -> Part:
+    if evidence.failure is not None:
+        return _failed(part, evidence)
+    if _unfinished_from(evidence) is not None:
+        return _not_reached(part, 0, _unfinished_from(evidence) or 0)
+    for run in runs:
+        finding, status = _difference(evidence, run)
+        if finding is not None:
+            return replace(part, finding=finding, status=status)
+    return part
+
+
+def _failed(part: Part, evidence: Evidence) -> Part:
+    failure = evidence.failure
+    assert failure is not None
+    return replace(part, finding=finding_of(failure), status=failure.kind)
+
+
+def _difference(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
+    """What is wrong with one run that no wrong TODO explains."""
+    if run.right:
+        return None, "right"
+    error, name = run.record.error, case(run.problem.name)
+    if error is not None:
+        said = finding_of(error)
+        text = Text(f"With {name.en}: {said.text.en}", f"{name.zh}：{said.text.zh}")
+        return replace(said, text=text), error.kind
+    missing = _missing_tiles(evidence, run)
+    if missing is not None:
+        return missing, "wrong"
+    if evidence.named and run.explained:
+        return None, "right"
+    problem = tensor_problem(run.record.output, run.exact.shape)
+    text = problem.text if problem else _off(run)
+    return Finding(Text(f"With {name.en}: {text.en}", f"{name.zh}：{text.zh}")), "wrong"
+
+
+def _off(run: Run) -> Text:
+    assert run.record.output is not None
+    got = run.record.output.cpu().double()
+    at = worst(got, run.exact)
+    mine, right = number(float(got[at])), number(float(run.exact[at]))
+    return Text(
+        f"`out{list(at)}` is {mine}. Exact attention gives {right}.",
+        f"`out{list(at)}` 是 {mine}，精确注意力给出 {right}。",
+    )
+
+
+def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
+    visited = {(tile.i, tile.j) for tile in run.record.tiles}
+    wanted = run.problem.offsets
+    left = [tile for tile in wanted if tile not in visited]
+    if not evidence.named or not visited or not left:
+        return None
+    name, (i, j) = case(run.problem.name), left[0]
+    text = Text(
+        f"With {name.en}: {len(left)} of {len(wanted)} tiles were never visited, "
+        f"the first is (i={i}, j={j}).",
+        f"{name.zh}：{len(wanted)} 个块里有 {len(left)} 个从未走到，第一个是 (i={i}, j={j})。",
+    )
+    return replace(_about("tiles-missing", text), tile=(i, j))
+
+
+def _form(evidence: Evidence, part: Part) -> Part:
+    if evidence.failure is not None:
+        return _failed(part, evidence)
+    record = evidence.first.record
+    if record.output_type != "Tensor":
+        kind = record.output_type
+        text = Text(
+            f"You returned a {kind}. Return one tensor, `out`, and nothing else.",
+            f"返回值的类型是 {kind}。请只返回一个张量 `out`。",
+        )
+        if kind == "NoneType":
+            return replace(part, finding=Finding(text), status="unfinished")
+        if kind.startswith(("tuple", "list")):
+            return replace(part, finding=_about("returns-more-than-the-output", text))
+        return replace(part, finding=Finding(text))
+    changed = sorted({name for run in evidence.runs for name in run.record.inputs_changed})
+    if changed:
+        names = ", ".join(f"`{name}`" for name in changed)
+        text = Text(f"Your code changes its input {names}.", f"你的代码改动了输入 {names}。")
+        return replace(part, finding=_about("inputs-changed", text))
+    return part
+
+
+# ---- tiling and stability -------------------------------------------------------------------------------
+
+
+def _tiling_part(evidence: Evidence) -> Part:
+    passed = Text("Works tile by tile, as large as block_size says.", "逐块计算，块的大小由 block_size 决定。")
+    part = Part(10, passed)
+    if evidence.failure is not None:
+        return _failed(part, evidence)
+    unfinished = _unfinished_from(evidence)
+    if unfinished is not None:
+        return _not_reached(part, 0, unfinished)
+    narrow, wide = evidence.tiled[NARROW], evidence.tiled[WIDE]
+    for run in (narrow, wide):
+        if run.record.error is not None:
+            error = run.record.error
+            return replace(part, finding=finding_of(error), status=error.kind)
+    finding = _too_large(narrow) or _too_wide(narrow) or _ignored(narrow, wide)
+    return replace(part, finding=finding)
+
+
+def _too_large(run: Run) -> Finding | None:
+    """A tensor as large as the scores, or a strip of them over all keys."""
+    rows, block = run.problem.q.shape[0], run.problem.block
+    for made in run.record.tensors:
+        strip = len(made.shape) >= 2 and made.shape[-1] == KEYS and made.elements >= KEYS * block
+        if made.elements >= rows * KEYS or strip:
+            size = " × ".join(map(str, made.shape))
+            text = Text(
+                f"With {KEYS} keys and block_size {block}, your code makes a {size} tensor.",
+                f"{KEYS} 个 key、block_size 为 {block} 时，你的代码生成了 {size} 的张量。",
+            )
+            return _about("everything-at-once", text, made.line)
+    return None
+
+
+def _too_wide(run: Run) -> Finding | None:
+    widest = max((made.exponents or 0 for made in run.record.tensors), default=0)
+    if widest <= run.problem.block:
+        return None
+    if widest >= KEYS:
+        return _about("everything-at-once", _ALL_KEYS)
+    block = run.problem.block
+    text = Text(
+        f"One tile holds {widest} keys, although block_size is {block}.",
+        f"block_size 是 {block}，一个块却装了 {widest} 个 key。",
+    )
+    return _about("block-size-ignored", text)
+
+
+def _ignored(narrow: Run, wide: Run) -> Finding | None:
+    shapes = [[made.shape for made in run.record.tensors] for run in (narrow, wide)]
+    if shapes[0] != shapes[1]:
+        return None
+    text = Text(
+        f"block_size {NARROW} and block_size {WIDE} make the very same tensors in your code.",
+        f"block_size 为 {NARROW} 和为 {WIDE} 时，你的代码生成的张量完全一样。",
+    )
+    return _about("block-size-ignored", text)
+
+
+def _stability_part(evidence: Evidence) -> Part:
+    passed = Text(
+        "Stays right for large, very negative, falling and rising scores.",
+        "分数很大、很负、逐块下降或上升时，结果都正确。",
+    )
+    part = Part(10, passed)
+    if evidence.failure is not None:
+        return _failed(part, evidence)
+    unfinished = _unfinished_from(evidence)
+    if unfinished is not None:
+        return _not_reached(part, 0, unfinished)
+    for run in evidence.stressed.values():
+        finding, status = _instability(evidence, run)
+        if finding is not None:
+            return replace(part, finding=finding, status=status)
+    return part
+
+
+def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
+    output = run.record.output
+    wrong_anyway = not evidence.first.right
+    if wrong_anyway and output is not None and bool(output.isfinite().all()):
+        return None, "right"  # `whole` speaks about wrong numbers
+    if wrong_anyway and _missing_tiles(evidence, evidence.first) is not None:
+        return None, "right"
+    return _difference(evidence, run)
+
+
+# ---- the exercises ------------------------------------------------------------------------------------
+
+
+def _remark(evidence: Evidence) -> list[Part]:
+    """Full points, but the result is wrong: say which TODO it comes from."""
+    wrong = any(not run.right for run in evidence.runs)
+    if evidence.failure is not None or not wrong or not evidence.named or not evidence.faults:
+        return []
+    todos = ", ".join(str(todo) for todo in sorted(evidence.faults))
+    text = Text(
+        f"The result is not exact attention yet. That comes from TODO {todos} and costs nothing here.",
+        f"结果还不是精确注意力。原因在 TODO {todos}，这里不再扣分。",
+    )
+    return [Part(0, text, Finding(text, todo=min(evidence.faults)))]
+
+
+def _stub_part(evidence: Evidence, parts: list[Part]) -> list[Part]:
+    """The line that raises is still there: `whole` can't have its points, and it is said which."""
+    line = evidence.first.record.stub_line
+    if line is None:
+        return parts
+    text = Text(
+        f"Line {line} still raises NotImplementedError. Delete it: nothing below it is run.",
+        f"第 {line} 行还在抛出 NotImplementedError。请删掉它：它下面的代码都不会运行。",
+    )
+    return [
+        replace(p, finding=Finding(text, line=line), status="unfinished") if p.points else p
+        for p in parts
+    ]
+
+
+def _whole(evidence: Evidence) -> list[Part]:
+    parts = _stub_part(evidence, _whole_parts(evidence))
+    return parts
+
+
+def _check(build: Callable[[Evidence], list[Part]], name: str, parts_of_todos: bool = False) -> Any:
+    def check(answer: Any, *, seed: int = 0) -> Marks:
+        return judge(name, build(Evidence(answer, seed)))
+
+    return check
+
+
+def _register() -> None:
+    for todo in TODOS:
+        name = f"forward.todo{todo}"
+        exercise(name, 10)(_check(lambda e, t=todo: [_todo_part(e, t)], name))  # type: ignore[misc]
+    exercise("forward.whole", 20)(_check(lambda e: _whole(e) + _remark(e), "forward.whole"))
+    exercise("forward.tiling", 10)(_check(lambda e: [_tiling_part(e)], "forward.tiling"))
+    exercise("forward.stability", 10)(
+        _check(lambda e: [_stability_part(e), *_remark(e)], "forward.stability")
+    )
+    exercise("forward", 100)(_check(_everything, "forward"))
+
+
+def _everything(evidence: Evidence) -> list[Part]:
+    todos = [_todo_part(evidence, todo) for todo in TODOS]
+    return [*todos, *_whole(evidence), _tiling_part(evidence), _stability_part(evidence)]
+
+
+_register()

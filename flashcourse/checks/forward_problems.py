@@ -1,0 +1,84 @@
+"""The inputs on which `flash_attention_forward_sim` is run. All come from the seed."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from flashcourse.checks.forward_tile import Problem
+
+COMPARED = ("even", "single", "ragged", "one tile", "float64")
+STRESSED = ("large scores", "very negative scores", "falling maxima", "rising maxima")
+
+
+def _random(
+    generator: torch.Generator, rows: int, dim: int, dtype: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor, Tensor]:
+    q, k, v = (torch.randn(rows, dim, generator=generator, dtype=torch.float64) for _ in range(3))
+    return q.to(dtype), k.to(dtype), v.to(dtype)
+
+
+def compared(seed: int) -> list[Problem]:
+    """What the whole function is compared on: even, single-row, ragged and one tile, and float64."""
+    g = torch.Generator().manual_seed(seed + 42)
+    return [
+        Problem("even", *_random(g, 8, 4), 2),
+        Problem("single", *_random(g, 3, 2), 1),
+        Problem("ragged", *_random(g, 5, 3), 3),
+        Problem("one tile", *_random(g, 4, 3), 8),
+        Problem("float64", *_random(g, 5, 3, torch.float64), 2),
+    ]
+
+
+def stressed(seed: int) -> list[Problem]:
+    """Scores of ±hundreds, all around −600, and maxima that fall or rise from tile to tile."""
+    g = torch.Generator().manual_seed(seed + 77)
+    q, k, v = _random(g, 6, 4)
+    steps = torch.arange(6.0)[:, None]
+    first = torch.eye(4)[:1]  # the first column carries the wanted score, √4 = 2 times its size
+    quiet_q, quiet_k = q * (1 - first), k * (1 - first)
+    return [
+        Problem("large scores", q * 100, k, v, 2),
+        Problem("very negative scores", quiet_q + 20 * first, quiet_k - 60 * first, v, 2),
+        Problem("falling maxima", quiet_q + 20 * first, quiet_k - 8 * steps * first, v, 2),
+        Problem("rising maxima", quiet_q + first, quiet_k + steps * first, v, 2),
+    ]
+
+
+KEYS = 12  # of the tiling problem
+NARROW, WIDE = 3, 6  # its two block sizes
+
+
+def tiled(seed: int, block: int) -> Problem:
+    """12 keys whose scores are the numbers 0 to 11 in every row, so that each one can be told.
+
+    The argument of an exponential then holds as many different numbers as keys it looks at.
+    """
+    g = torch.Generator().manual_seed(seed + 99)
+    v = torch.randn(KEYS, 2, generator=g)
+    order = torch.randperm(KEYS, generator=g).float()
+    zeros = torch.zeros(KEYS)
+    q = torch.stack([torch.ones(KEYS), zeros], dim=1)
+    k = torch.stack([order * 2**0.5, zeros], dim=1)
+    return Problem(f"tiles of {block}", q, k, v, block)
+
+
+def probes(seed: int) -> dict[str, Problem]:
+    """Runs whose output alone tells something about a function with names of its own."""
+    g = torch.Generator().manual_seed(seed + 123)
+    q, k, v = _random(g, 8, 4)
+    ones = torch.ones_like(v)
+    first = torch.eye(4)[:1]
+    steps = torch.arange(8.0)[:, None]
+    level_q, level_k = q * (1 - first), k * (1 - first) * 0.5
+    falling = level_k - 2 * steps * first
+    rising = level_k + 2 * steps * first
+    return {
+        "one": Problem("one tile", q, k, v, 8),
+        "weights": Problem("v all ones", q, k, ones, 2),
+        "equal": Problem("equal scores", torch.zeros_like(q), k, v, 2),
+        "falling": Problem("falling maxima", level_q + first, falling, v, 2),
+        "falling weights": Problem("falling maxima, v all ones", level_q + first, falling, ones, 2),
+        "rising": Problem("rising maxima", level_q + first, rising, v, 2),
+        "rising weights": Problem("rising maxima, v all ones", level_q + first, rising, ones, 2),
+    }
