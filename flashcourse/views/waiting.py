@@ -25,6 +25,6 @@ def after_exercise(name: str) -> Iterator[None]:
     except NotImplementedError:
         words = Text(
             f"This cell shows something once you have finished {name}. Then run it again.",
-            f"完成{name}之后，这一格才有内容。到时候请再运行一次。",
+            f"完成{name} 之后，这一格才有内容。到时候请再运行一次。",
         ).in_(course_language())
         display(HTML(f'<div style="{_STYLE}">{escape(words)}</div>'))
