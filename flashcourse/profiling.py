@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 from flashcourse.words import Text, course_language
@@ -57,7 +58,9 @@ def operators(prof: Any) -> list[Operator]:
         names = ("device", "cuda") if on_gpu else ("cpu",)
         spent = next((v for n in names if (v := getattr(event, f"self_{n}_time_total", 0))), 0)
         held = next((v for n in names if (v := getattr(event, f"self_{n}_memory_usage", 0))), 0)
-        if event.key != "[memory]" and (spent > 0 or held > 0):
+        # A GPU kernel has a row of its own beside the operator that launched it: not counted twice.
+        is_operator = event.device_type == DeviceType.CPU and event.key != "[memory]"
+        if is_operator and (spent > 0 or held > 0):
             found.append(Operator(event.key, event.count, spent / 1e6, max(held, 0)))
     return sorted(found, key=lambda op: -op.seconds)
 

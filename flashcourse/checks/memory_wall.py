@@ -132,7 +132,7 @@ def score_bytes(answer: Any, *, seed: int = 0) -> Marks:
         Text("2 · batch · heads · n · n · bytes", "2 · batch · heads · n · n · 字节数"),
     )
     task = NumberExercise(
-        "score_bytes", _BYTES, _byte_cases(seed), _score_bytes, _BYTE_SLIPS, hints
+        "score_bytes", _BYTES, _byte_cases(seed), _score_bytes, _BYTE_SLIPS, hints, ("total",)
     )
     return judge("memory.score_bytes", task.judged(answer))
 
@@ -386,6 +386,7 @@ def intensity(answer: Any, *, seed: int = 0) -> Marks:
         _intensity,
         _INTENSITY_SLIPS,
         hints,
+        ("flops", "moved", "intensity"),
     )
     return judge("memory.intensity", task.judged(answer))
 
@@ -523,7 +524,9 @@ def bound(answer: Any, *, seed: int = 0) -> Marks:
     """roofline(flops, bytes_moved, peak_flops, bandwidth) → ('memory' or 'compute', seconds)."""
     cases, bounds, seconds = _roof_cases(seed), [], []
     for case in cases:
-        outcome = call(answer, *case.arguments.values(), skeleton=("bound", "seconds"))
+        outcome = call(
+            answer, *case.arguments.values(), skeleton=("compute", "memory", "bound", "seconds")
+        )
         value, failure = outcome.value, outcome.error
         pair = isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[0], str)
         number = as_number(value[1]) if pair else None
@@ -644,7 +647,7 @@ def out_of_memory(answer: Any, *, seed: int = 0) -> Marks:
         ),
     )
     task = NumberExercise(
-        "first_n_too_long", _LONG, _long_cases(seed), _first_too_long, _LONG_SLIPS, hints
+        "first_n_too_long", _LONG, _long_cases(seed), _first_too_long, _LONG_SLIPS, hints, ("n",)
     )
 
     def same(part: str, value: float, want: float) -> bool:
