@@ -1,4 +1,6 @@
-"""Lesson 4's checks give right answers full marks, however written, and wrong ones what they deserve."""
+"""Lesson 4's checks: right answers get full marks however written, wrong ones what they deserve."""
+
+# ruff: noqa: E501 (a table of answers: one case on a line)
 
 from __future__ import annotations
 

@@ -259,8 +259,9 @@ def _range_finding(x: Tensor, value: Tensor) -> Finding | None:
     worst = int(error.argmax())
     whole = x == x.round()
     if not bool((error <= 1.02 * PAPER_LARGEST).all()):
-        en = f"2^({x[worst]:.4g}) is {value[worst]:.4g}. It should be {2.0 ** float(x[worst]):.4g}."
-        zh = f"2^({x[worst]:.4g}) 算成了 {value[worst]:.4g}，应为 {2.0 ** float(x[worst]):.4g}。"
+        at, got, want = (f"{n:.7g}" for n in (x[worst], value[worst], 2.0 ** float(x[worst])))
+        en = f"2^({at}) is {got}. It should be {want}."
+        zh = f"2^({at}) 算成了 {got}，应为 {want}。"
         why = _range_slip(x, value)
         if why:
             en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
