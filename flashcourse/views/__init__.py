@@ -1,1 +1,17 @@
 """What a learner sees: the tile player, the explorers, the figures."""
+
+from importlib import import_module
+
+_EXPLORERS = {
+    "online_softmax_explorer": "flashcourse.views.online_softmax",
+    "memory_wall_explorer": "flashcourse.views.memory_wall",
+    "traffic_explorer": "flashcourse.views.traffic",
+    "explore_tiles": "flashcourse.views.controls",
+}
+
+
+def __getattr__(name: str) -> object:
+    """The explorers when they are asked for: only they need ipywidgets."""
+    if name not in _EXPLORERS:
+        raise AttributeError(f"module 'flashcourse.views' has no attribute {name!r}")
+    return getattr(import_module(_EXPLORERS[name]), name)

@@ -14,6 +14,7 @@ import ipywidgets as widgets
 from IPython.display import HTML, display
 
 from flashcourse import costs
+from flashcourse.views import knobs
 from flashcourse.views.inputs import KINDS
 from flashcourse.views.player import step, watcher
 from flashcourse.words import Text, check_language, course_language
@@ -35,7 +36,6 @@ _AT_LEAST_1 = Text("{name} = {value} makes no sense: it must be at least 1.",
 _AT_MOST = Text("{name} = {value} is too large here: at most {most}.",
                 "{name} = {value} 太大了：这里最多 {most}。")  # fmt: skip
 _MOST = {"seq_len": 2048, "dim": 256}
-_LABEL = {"description_width": "130px"}
 
 
 def explore_tiles(function: Callable | None = None, *, lang: str | None = None) -> widgets.VBox:
@@ -60,8 +60,8 @@ class TileExplorer:
         for knob in self.knobs.values():
             knob.observe(self._changed, names="value")
         row = widgets.Layout(display="flex", flex_flow="row wrap")
-        knobs = widgets.Box(list(self.knobs.values()), layout=row)
-        self.view = widgets.VBox([knobs, self.message, self.place])
+        turned = widgets.Box(list(self.knobs.values()), layout=row)
+        self.view = widgets.VBox([turned, self.message, self.place])
         self._changed(None)
 
     def values(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class TileExplorer:
                 player = self._player(values, yours)
             except ValueError as error:
                 problem = str(error)
-        self.message.value = "" if problem is None else _alert(problem)
+        self.message.value = "" if problem is None else knobs.alert(problem)
         self.place.value = "" if problem is not None else player.element()
 
     def _player(self, values: dict[str, Any], yours: bool) -> Any:
@@ -96,31 +96,19 @@ class TileExplorer:
 def _knobs(with_function: bool, lang: str) -> dict[str, widgets.Widget]:
     label = lambda name: _LABELS[name].in_(lang)
     kinds = [(text.in_(lang), kind) for kind, text in KINDS.items()]
-    number = lambda name, value: _number(label(name), value)
-    knobs: dict[str, widgets.Widget] = {
+    number = lambda name, value: knobs.whole_number(label(name), value)
+    found: dict[str, widgets.Widget] = {
         "seq_len": number("seq_len", 8),
         "dim": number("dim", 4),
         "rows": number("rows", 2),
         "keys": number("keys", 2),
         "seed": number("seed", 42),
-        "inputs": _dropdown(label("inputs"), kinds),
-        "sram": _dropdown(label("sram"), _memories()),
+        "inputs": knobs.choice(label("inputs"), kinds),
+        "sram": knobs.choice(label("sram"), _memories()),
     }
     if with_function:
-        knobs["who"] = _dropdown(label("who"), [(label(who), who) for who in ("yours", "exact")])
-    return knobs
-
-
-def _number(label: str, value: int) -> widgets.IntText:
-    layout = widgets.Layout(width="230px")
-    return widgets.IntText(
-        value, description=label, style=_LABEL, layout=layout, continuous_update=False
-    )
-
-
-def _dropdown(label: str, options: list[tuple[str, Any]]) -> widgets.Dropdown:
-    layout = widgets.Layout(width="320px")
-    return widgets.Dropdown(options=options, description=label, style=_LABEL, layout=layout)
+        found["who"] = knobs.choice(label("who"), [(label(who), who) for who in ("yours", "exact")])
+    return found
 
 
 def _memories() -> list[tuple[str, int]]:
@@ -144,8 +132,3 @@ def _problem(values: dict[str, Any], lang: str) -> str | None:
             said = _LABELS[name].in_(lang)
             return _AT_MOST.in_(lang).format(name=said, value=values[name], most=most)
     return None
-
-
-def _alert(words: str) -> str:
-    style = "padding:8px 12px;border-radius:8px;background:#FDE5DB;color:#7A2406;line-height:1.4"
-    return f'<div role="alert" style="{style}">{words}</div>'

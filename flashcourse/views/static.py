@@ -43,16 +43,16 @@ def _grid(blocks: Blocks, lang: str) -> str:
     parts = [svg.rect(left, top, _SIDE, _SIDE, fill="#F2F4F6", stroke=svg.SOFT)]
     for n in range(1, blocks.down):
         y = top + _SIDE * n * blocks.br / blocks.rows
-        parts.append(svg.line(left, f"{y:.1f}", left + _SIDE, f"{y:.1f}"))
+        parts.append(svg.line(left, y, left + _SIDE, y))
     for n in range(1, blocks.across):
         x = left + _SIDE * n * blocks.bc / blocks.keys
-        parts.append(svg.line(f"{x:.1f}", top, f"{x:.1f}", top + _SIDE))
+        parts.append(svg.line(x, top, x, top + _SIDE))
     rows, keys = blocks.tile(blocks.down - 1, blocks.across - 1)
     width = _SIDE * (keys.stop - keys.start) / blocks.keys
     height = _SIDE * (rows.stop - rows.start) / blocks.rows
     parts.append(
-        svg.rect(f"{left + _SIDE - width:.1f}", f"{top + _SIDE - height:.1f}", f"{width:.1f}",
-                 f"{height:.1f}", fill=svg.PAPER, stroke=svg.INK, stroke_width=2.5)
+        svg.rect(left + _SIDE - width, top + _SIDE - height, width,
+                 height, fill=svg.PAPER, stroke=svg.INK, stroke_width=2.5)
     )  # fmt: skip
     sizes = _SIZES.in_(lang).format(
         rows=blocks.rows, keys=blocks.keys, down=blocks.down, across=blocks.across

@@ -26,9 +26,14 @@ def number(x: float) -> str:
     return f"{x:.{decimals}f}".replace("-", "−")
 
 
+def _written(value: object) -> str:
+    """Coordinates with 2 decimals at most; everything else as it is."""
+    return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
 def _attributes(attributes: dict[str, object]) -> str:
     return "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        f' {name.rstrip("_").replace("_", "-")}="{escape(_written(value))}"'
         for name, value in attributes.items()
     )
 
@@ -46,7 +51,7 @@ def line(x1: object, y1: object, x2: object, y2: object, **attributes: object) -
     return element("line", "", x1=x1, y1=y1, x2=x2, y2=y2, **({"stroke": LINE} | attributes))
 
 
-def text(x: float, y: float, words: str, **attributes: object) -> str:
+def text(x: object, y: object, words: str, **attributes: object) -> str:
     return element("text", escape(words), x=x, y=y, **({"fill": INK} | attributes))
 
 
