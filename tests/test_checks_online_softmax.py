@@ -60,6 +60,41 @@ class TestWhatIsNotAnAnswer:
         assert (marks.points, marks.status) == (0, "wrong")
 
 
+ODD = (
+    torch.zeros(9, dtype=torch.complex64),
+    torch.zeros(9, device="meta"),
+    torch.zeros(9).to_sparse(),
+    torch.zeros(9, dtype=torch.int64),
+    torch.zeros(9, dtype=torch.bool),
+    torch.zeros(0),
+)
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_an_odd_tensor_is_wrong_and_breaks_nothing(odd):
+    answers = {
+        "safe": lambda x: odd[: len(x)] if odd.is_complex() else odd,
+        "online": lambda x: (odd, odd, odd),
+        "tiles": lambda m, l, x: (odd, odd),
+        "merge": lambda a, b: (odd, odd, odd),
+    }
+    for exercise, answer in answers.items():
+        marks = mark(f"softmax.{exercise}", answer)
+        assert (marks.points, marks.status) == (0, "wrong")
+
+
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.int64, torch.bool])
+def test_a_tensor_of_the_right_shape_and_another_kind_breaks_nothing(dtype):
+    answers = {
+        "safe": lambda x: x.to(dtype),
+        "online": lambda x: (x.to(dtype),) * 3,
+        "tiles": lambda m, l, x: (torch.nan_to_num(m).to(dtype), l.to(dtype)),
+        "merge": lambda a, b: tuple(torch.nan_to_num(t).to(dtype) for t in a),
+    }
+    for exercise, answer in answers.items():
+        assert mark(f"softmax.{exercise}", answer).status == "wrong"
+
+
 def test_the_points_are_the_lessons():
     points = {name: e.points for name, e in exercises().items() if name.startswith("softmax.")}
     assert points == {
