@@ -193,11 +193,8 @@ def _online_inputs(seed: int) -> list[Tensor]:
     ]
 
 
-def _online_m(x: Tensor, ms: Tensor) -> Finding | None:
-    want = torch.cummax(x.double(), 0).values
-    if same(ms, want):
-        return None
-    rules = [
+def _online_m_rules(x: Tensor, want: Tensor) -> list[tuple[str, Text, Tensor]]:
+    return [
         ("max_from_zero", FROM_ZERO, want.clamp(min=0)),
         (
             "max_of_newest",
@@ -221,7 +218,13 @@ def _online_m(x: Tensor, ms: Tensor) -> Finding | None:
             torch.cummin(x.double(), 0).values,
         ),
     ]
-    said = says(rules, ms) if len(x) > 1 or bool((x < 0).any()) else None
+
+
+def _online_m(x: Tensor, ms: Tensor) -> Finding | None:
+    want = torch.cummax(x.double(), 0).values
+    if same(ms, want):
+        return None
+    said = says(_online_m_rules(x, want), ms) if len(x) > 1 or bool((x < 0).any()) else None
     j = _first_wrong(ms, want)
     tail = said[1] if said else NOTHING
     return Finding(
@@ -327,14 +330,9 @@ def _first_step(x: Tensor, m: Tensor, l: Tensor) -> tuple[str, Text] | None:
     )
 
 
-def _online_y(x: Tensor, ms: Tensor, ls: Tensor, y: Tensor) -> Finding | None:
+def _online_y_rules(x: Tensor, ms: Tensor, ls: Tensor) -> list[tuple[str, Text, Tensor]]:
     m, l = ms[-1].double(), ls[-1].double()
-    if not bool(_sums(x, ms).max() < 1e30) or not bool(l > 0):
-        return None
-    want = torch.exp(x.double() - m) / l
-    if same(y, want):
-        return None
-    rules = [
+    return [
         (
             "not_normalised",
             Text("Divide by the last sum.", "还要除以最后的指数和。"),
@@ -357,7 +355,16 @@ def _online_y(x: Tensor, ms: Tensor, ls: Tensor, y: Tensor) -> Finding | None:
             torch.exp(x.double()) / l,
         ),
     ]
-    said = says(rules, y) if len(x) > 1 else None
+
+
+def _online_y(x: Tensor, ms: Tensor, ls: Tensor, y: Tensor) -> Finding | None:
+    m, l = ms[-1].double(), ls[-1].double()
+    if not bool(_sums(x, ms).max() < 1e30) or not bool(l > 0):
+        return None
+    want = torch.exp(x.double() - m) / l
+    if same(y, want):
+        return None
+    said = says(_online_y_rules(x, ms, ls), y) if len(x) > 1 else None
     tail = said[1] if said else NOTHING
     bad = ~torch.isclose(y.double(), want, rtol=1e-5, atol=1e-5)
     i = int(bad.nonzero()[0]) if bool(bad.any()) else 0
