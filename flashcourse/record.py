@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -234,16 +234,20 @@ def record(
     *,
     seconds: float = 10.0,
     extra: tuple[Tensor, ...] = (),
+    repair: Sequence[str] = (),
 ) -> Record:
     """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
 
     q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
     the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
+    repair: skeleton names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines
+    are stepped over, with the right value in their place: what comes after them can be looked at then.
     A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
     """
     elsewhere = getattr(function, "__flashcourse_record__", None)
     if elsewhere is not None:
-        return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra)
-    from flashcourse.recording import record_here
+        more = {"repair": list(repair)} if repair else {}
+        return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
+    from flashcourse.recording import Setting, record_here
 
-    return record_here(function, q, k, v, block_size, seconds, extra)
+    return record_here(function, (q, k, v, *extra), Setting(block_size, seconds, frozenset(repair)))

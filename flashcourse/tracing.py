@@ -70,11 +70,12 @@ class Loop:
 class Plan:
     """names: this function's name for each of the skeleton's. stores: those that each line assigns.
 
-    loops: those whose passes are tiles. outer: the loop around each of these, where there is one.
+    after: the line that follows each of these. loops: those whose passes are tiles. outer: the loop around each of these, where there is one.
     """
 
     names: dict[str, str]
     stores: dict[int, tuple[str, ...]]
+    after: dict[int, int]
     loops: tuple[Loop, ...]
     outer: tuple[Loop | None, ...]
 
@@ -140,18 +141,29 @@ def plan_of(code: CodeType) -> Plan:
     names = _names(code)
     watched = {used: name for name, used in names.items()}
     stores: dict[int, tuple[str, ...]] = {}
+    after: dict[int, int] = {}
     tile_loops: dict[Loop, Loop | None] = {}
     line = code.co_firstlineno
     for instruction in instructions:
         line = line_starts.get(instruction.offset) or line
+        around = _around(loops, instruction.offset)
         for name in (watched[used] for used in _stored(instruction) if used in watched):
             stores[line] = (*stores.get(line, ()), name)
-            around = _around(loops, instruction.offset)
+            after[line] = _next_line(line_starts, instruction.offset, line, around)
             if name in TILE_ONLY and around:
                 tile_loops[around[0]] = around[1] if len(around) > 1 else None
     if not tile_loops:
         tile_loops = _nested_twice(loops)
-    return Plan(names, stores, tuple(tile_loops), tuple(tile_loops.values()))
+    return Plan(names, stores, after, tuple(tile_loops), tuple(tile_loops.values()))
+
+
+def _next_line(starts: dict[int, int], offset: int, line: int, around: list[Loop]) -> int:
+    """The next line of the same loop body; 0 where there is none."""
+    for start in sorted(starts):
+        inside = not around or around[0].holds(start)
+        if start > offset and starts[start] and starts[start] > line and inside:
+            return starts[start]
+    return 0
 
 
 def _nested_twice(loops: list[Loop]) -> dict[Loop, Loop | None]:
@@ -191,10 +203,17 @@ class Tracer:
 
     keep: makes the copy of a value that is stored, or returns None for what is not to be kept.
     changes: a number that grows whenever a value is written to in place.
+    repair: the right value of a name, given the others, or None for a name to be left alone. A
+    line that assigns only names to be repaired is stepped over.
     """
 
-    def __init__(self, keep: Callable[[Any], Any], changes: Callable[[Any], int]) -> None:
-        self.keep, self.changes = keep, changes
+    def __init__(
+        self,
+        keep: Callable[[Any], Any],
+        changes: Callable[[Any], int],
+        repair: Callable[[str, dict[str, Any]], Any] | None = None,
+    ) -> None:
+        self.keep, self.changes, self.repair = keep, changes, repair
         self.passes: list[Pass] = []
         self.start: dict[str, Any] = {}
         self.end: dict[str, Any] = {}
@@ -271,6 +290,7 @@ class _Frame:
     def __init__(self, tracer: Tracer, plan: Plan) -> None:
         self.tracer, self.plan = tracer, plan
         self.line: int | None = None
+        self.jumped: int | None = None
         self.failed = False
         self.loop: int | None = None  # which tile loop we are in
         self.tile: Pass | None = None
@@ -279,10 +299,14 @@ class _Frame:
 
     def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
         if event == "line":
-            self._finish_line(frame)
+            if self.jumped != frame.f_lineno:  # 3.12 tells of the line that a jump led to
+                self._finish_line(frame)
+            self.jumped = None
             self._turn(frame)
             self.line, self.failed = frame.f_lineno, False
             self.tracer.line = self.line
+            if self.tracer.repair is not None:
+                self._step_over(frame, self.tracer.repair)
         elif event == "exception":
             self.failed = True
         elif event == "return":
@@ -309,6 +333,32 @@ class _Frame:
             same = local.get(name) is value
             if name not in stores and same and self.tracer.changes(value) != changes:
                 self._note(name, value)
+
+    def _step_over(self, frame: FrameType, repair: Callable[[str, dict[str, Any]], Any]) -> None:
+        """Go to the next line that is not repaired; what lies between gets its right values."""
+        named, line = self._named(frame), frame.f_lineno
+        values: dict[str, Any] = {}
+        named.update({"i": self.tile.i, "j": self.tile.j} if self.tile else {})
+        while self.plan.stores.get(line) and self.plan.after.get(line):
+            made: dict[str, Any] = {}
+            names = self.plan.stores[line]
+            if set(names) & set(STATE) and not (self.tile and "m_new" in self.tile.values):
+                break  # the state is loaded here, not updated
+            for name in names:
+                made[name] = repair(name, {**named, **made})
+            if any(value is None for value in made.values()):
+                break
+            self.line = line
+            for name, value in made.items():
+                self._note(name, value)
+            named.update(made)
+            values.update(made)
+            line = self.plan.after[line]
+        if line != frame.f_lineno:
+            frame.f_lineno = line  # type: ignore[misc]
+            self.line = self.jumped = self.tracer.line = line
+            # Last: until 3.12, reading f_locals once more would undo what is written to it here.
+            frame.f_locals.update({self.plan.names[name]: value for name, value in values.items()})
 
     def _note(self, name: str, value: Any) -> None:
         assert self.line is not None

@@ -22,26 +22,31 @@ from dataclasses import replace
 from typing import Any
 
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
-from flashcourse.checks.forward_evidence import Evidence, Run
+from flashcourse.checks.forward_evidence import Broken, Evidence, Run, failed_todo
 from flashcourse.checks.forward_findings import case, finding_of_fault, number, worst
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
-from flashcourse.checks.forward_rules import misconception_of
-from flashcourse.checks.forward_tile import TODO_OF
+from flashcourse.checks.forward_rules import crash_misconception, misconception_of
 from flashcourse.checks.forward_todos import TODOS
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.misconceptions import BY_ID
 from flashcourse.checks.probe import Part, finding_of, judge, tensor_problem
 from flashcourse.checks.registry import exercise
-from flashcourse.running import Failure, undefined_name
+from flashcourse.running import Failure
 from flashcourse.words import Text
 
 PASSED = {
     1: Text("TODO 1: out, m and l start right.", "TODO 1：out、m、l 的初始值正确。"),
     2: Text("TODO 2: the scores S_ij are right.", "TODO 2：分数 S_ij 正确。"),
-    3: Text("TODO 3: the maxima m_block and m_new are right.", "TODO 3：最大值 m_block、m_new 正确。"),
+    3: Text(
+        "TODO 3: the maxima m_block and m_new are right.", "TODO 3：最大值 m_block、m_new 正确。"
+    ),
     4: Text("TODO 4: the weights P_ij are right.", "TODO 4：权重 P_ij 正确。"),
-    5: Text("TODO 5: the sums l_block and l_new are right.", "TODO 5：指数和 l_block、l_new 正确。"),
-    6: Text("TODO 6: the output and the state are updated right.", "TODO 6：输出和状态的更新正确。"),
+    5: Text(
+        "TODO 5: the sums l_block and l_new are right.", "TODO 5：指数和 l_block、l_new 正确。"
+    ),
+    6: Text(
+        "TODO 6: the output and the state are updated right.", "TODO 6：输出和状态的更新正确。"
+    ),
 }
 
 
@@ -50,6 +55,9 @@ PASSED = {
 
 def _todo_part(evidence: Evidence, todo: int) -> Part:
     part = Part(10, PASSED[todo])
+    broken = evidence.diagnosis.broken.get(todo)
+    if broken is not None:
+        return _broken_part(part, todo, broken)
     if evidence.right_numbers and not evidence.all_at_once:
         return _with_fault(evidence, part, todo) if todo == 1 else part
     if evidence.failure is not None:
@@ -67,6 +75,14 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
     return part if todo in verdict.shown else replace(part, finding=verdict.finding)
 
 
+def _broken_part(part: Part, todo: int, broken: Broken) -> Part:
+    """The TODO because of which the function crashes: its wrong value, else the exception."""
+    if broken.fault is not None:
+        id = misconception_of(broken.readings, broken.fault)
+        return replace(part, finding=finding_of_fault(broken.fault, id), status=broken.error.kind)
+    return replace(part, finding=_failure_finding(broken.error, todo), status=broken.error.kind)
+
+
 def _verdict(evidence: Evidence) -> Verdict:
     if evidence.verdict is None:
         evidence.verdict = judge_behaviour(evidence)
@@ -78,47 +94,31 @@ def _with_fault(evidence: Evidence, part: Part, todo: int) -> Part:
         return part
     if todo not in evidence.faults:
         return part
-    reading, fault = evidence.faults[todo]
-    return replace(part, finding=finding_of_fault(fault, misconception_of(reading, fault)))
+    fault = evidence.faults[todo]
+    id = misconception_of(evidence.readings(fault), fault)
+    return replace(part, finding=finding_of_fault(fault, id))
 
 
 def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Failure) -> Part:
     """What was seen before the function failed still counts."""
-    failed = _failed_todo(evidence, failure)
-    if todo in evidence.faults:
-        return _with_fault(evidence, part, todo)
+    failed = failed_todo(evidence.first.record, failure)
+    fault = evidence.first.reading.faults.get(todo)
+    if fault is not None:
+        id = misconception_of((evidence.first.reading,), fault)
+        return replace(part, finding=finding_of_fault(fault, id))
     if todo in evidence.seen and todo < failed:
         return part
     if todo == failed:
-        return replace(part, finding=_failure_finding(evidence, failure, todo), status=failure.kind)
+        return replace(part, finding=_failure_finding(failure, todo), status=failure.kind)
     if todo < failed:
         return replace(part, finding=finding_of(failure), status=failure.kind)
     return _not_reached(part, todo, failed)
 
 
-def _failure_finding(evidence: Evidence, failure: Failure, todo: int) -> Finding:
-    from flashcourse.checks.forward_rules import crash_misconception
-
+def _failure_finding(failure: Failure, todo: int) -> Finding:
     finding = finding_of(failure, todo)
     id = crash_misconception(failure)
     return replace(finding, misconception=id, hints=BY_ID[id].hints) if id else finding
-
-
-def _failed_todo(evidence: Evidence, failure: Failure) -> int:
-    """The TODO at which the function stopped: of the undefined name, or the first not yet seen."""
-    record = evidence.first.record
-    name = undefined_name(failure.type_name, failure.message)
-    if name in TODO_OF:
-        return TODO_OF[name]
-    last = record.tiles[-1].values if record.tiles else {}
-    code = failure.source_line or ""
-    assigned = [name for name in TODO_OF if code.replace(" ", "").startswith(f"{name}=")]
-    if assigned and assigned[0] in record.missing:
-        return TODO_OF[assigned[0]]
-    if not record.tiles:
-        return 1
-    order = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new")
-    return next((TODO_OF[name] for name in order if name not in last), 6)
 
 
 def _not_reached(part: Part, todo: int, first: int) -> Part:
@@ -258,7 +258,9 @@ def _form(evidence: Evidence, part: Part) -> Part:
 
 
 def _tiling_part(evidence: Evidence) -> Part:
-    passed = Text("Works tile by tile, as large as block_size says.", "逐块计算，块的大小由 block_size 决定。")
+    passed = Text(
+        "Works tile by tile, as large as block_size says.", "逐块计算，块的大小由 block_size 决定。"
+    )
     part = Part(10, passed)
     if evidence.failure is not None:
         return _failed(part, evidence)
@@ -347,15 +349,16 @@ def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
 
 def _remark(evidence: Evidence) -> list[Part]:
     """Full points, but the result is wrong: say which TODO it comes from."""
-    wrong = any(not run.right for run in evidence.runs)
-    if evidence.failure is not None or not wrong or not evidence.named or not evidence.faults:
+    at_fault = sorted({*evidence.diagnosis.broken, *(evidence.faults if evidence.named else ())})
+    wrong = evidence.diagnosis.broken or any(not run.right for run in evidence.runs)
+    if evidence.failure is not None or not wrong or not at_fault:
         return []
-    todos = ", ".join(str(todo) for todo in sorted(evidence.faults))
+    todos = ", ".join(map(str, at_fault))
     text = Text(
         f"The result is not exact attention yet. That comes from TODO {todos} and costs nothing here.",
         f"结果还不是精确注意力。原因在 TODO {todos}，这里不再扣分。",
     )
-    return [Part(0, text, Finding(text, todo=min(evidence.faults)))]
+    return [Part(0, text, Finding(text, todo=at_fault[0]))]
 
 
 def _stub_part(evidence: Evidence, parts: list[Part]) -> list[Part]:

@@ -38,7 +38,9 @@ def judge_behaviour(evidence: Evidence) -> Verdict:
     todo, en, zh, run = _between_tiles(evidence)
     shown = frozenset({1, 2, 3, 4, 5, 6} - {todo}) if todo else frozenset({1, 2, 4})
     numbers = _numbers(run)
-    text = Text(f"One tile alone is right. {en} {numbers.en}", f"单独一个块是对的。{zh}{numbers.zh}")
+    text = Text(
+        f"One tile alone is right. {en} {numbers.en}", f"单独一个块是对的。{zh}{numbers.zh}"
+    )
     return Verdict(shown, _finding(text, todo, None))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,11 +12,19 @@ import torch
 from torch import Tensor
 
 from flashcourse.attention import attention
-from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE, compared, probes, stressed, tiled
-from flashcourse.checks.forward_tile import Problem, agrees
+from flashcourse.checks.forward_problems import (
+    KEYS,
+    NARROW,
+    WIDE,
+    compared,
+    probes,
+    stressed,
+    tiled,
+)
+from flashcourse.checks.forward_tile import TODO_OF, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
 from flashcourse.record import Record, record
-from flashcourse.running import Failure
+from flashcourse.running import Failure, undefined_name
 
 SECONDS = 5.0  # for one run; a right answer takes about 0.01
 
@@ -54,6 +63,50 @@ class Run:
         return bool(self.reading.faults) and self.record.error is None
 
 
+# What each TODO assigns, as far as it can be repaired.
+NAMES = {
+    1: ("out", "m", "l"),
+    2: ("S_ij",),
+    3: ("m_block", "m_new"),
+    4: ("P_ij",),
+    5: ("l_block", "l_new"),
+    6: ("out_i",),
+}
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A TODO because of which the function crashes: its fault, if its values show one."""
+
+    readings: tuple[Reading, ...]
+    fault: Fault | None
+    error: Failure
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The first run that got as far as it can, the names repaired for it, and the TODOs at fault."""
+
+    run: Run
+    repair: tuple[str, ...]
+    broken: dict[int, Broken]
+
+
+def failed_todo(record: Record, failure: Failure) -> int:
+    """The TODO at which a function stopped: of the undefined name, or the first not yet seen."""
+    name = undefined_name(failure.type_name, failure.message)
+    if name in TODO_OF:
+        return TODO_OF[name]
+    code = (failure.source_line or "").replace(" ", "")
+    assigned = [name for name in TODO_OF if re.match(rf"{name}(,\w+)*[-+*/@]?=", code)]
+    if assigned and (record.tiles or TODO_OF[assigned[0]] == 1):
+        return TODO_OF[assigned[0]]
+    if not record.tiles:
+        return 1
+    order = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new")
+    return next((TODO_OF[name] for name in order if name not in record.tiles[-1].values), 6)
+
+
 class Evidence:
     """Everything that is known about one answer. Runs are made when first asked for."""
 
@@ -62,21 +115,44 @@ class Evidence:
         self.stopped: Failure | None = None
         self.verdict: Any = None  # of forward_behaviour, once asked for
 
-    def run(self, problem: Problem) -> Run:
+    def run(self, problem: Problem, repair: tuple[str, ...] | None = None) -> Run:
         """One recorded run. After one that took too long, no other is tried."""
+        if repair is None:
+            repair = self.diagnosis.repair
         if self.stopped is not None:
             made = Record(None, "NoneType", error=self.stopped)
         else:
             p = problem
-            made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS)
+            made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS, repair=repair)
             interrupted = made.error is not None and made.error.type_name == "KeyboardInterrupt"
             if made.error is not None and (made.error.kind == "too_slow" or interrupted):
                 self.stopped = made.error
         return Run(problem, made)
 
     @cached_property
+    def diagnosis(self) -> Diagnosis:
+        """The first run. Where it crashes, the TODO at fault is repaired and it is run again."""
+        problem = compared(self.seed)[0]
+        repair: tuple[str, ...] = ()
+        broken: dict[int, Broken] = {}
+        while True:
+            run = self.run(problem, repair)
+            error = run.record.error
+            if error is None or error.kind != "crashed" or self.stopped is not None:
+                return Diagnosis(run, repair, broken)
+            failed = failed_todo(run.record, error)
+            todo = min([*(run.reading.faults.keys() - broken.keys()), failed])
+            if todo in broken or todo not in NAMES:
+                return Diagnosis(run, repair, broken)
+            other = self.run(compared(self.seed)[3], repair).reading
+            readings = (run.reading, other)
+            broken[todo] = Broken(readings, run.reading.faults.get(todo), error)
+            repair = (*repair, *NAMES[todo])
+
+    @cached_property
     def compared(self) -> dict[str, Run]:
-        return {p.name: self.run(p) for p in compared(self.seed)}
+        first, *others = compared(self.seed)
+        return {first.name: self.diagnosis.run, **{p.name: self.run(p) for p in others}}
 
     @cached_property
     def stressed(self) -> dict[str, Run]:
@@ -96,7 +172,7 @@ class Evidence:
 
     @property
     def first(self) -> Run:
-        return self.compared["even"]
+        return self.diagnosis.run
 
     @cached_property
     def failure(self) -> Failure | None:
@@ -128,25 +204,35 @@ class Evidence:
         return self.first.reading.seen
 
     @cached_property
-    def faults(self) -> dict[int, tuple[Reading, Fault]]:
-        """For each TODO that is wrong: the first run that shows it."""
-        found: dict[int, tuple[Reading, Fault]] = {}
+    def faults(self) -> dict[int, Fault]:
+        """For each TODO that is wrong: where it first shows."""
+        found: dict[int, Fault] = {}
         for run in self.runs:
+            # What only shows under stress may follow from another TODO's overflow.
+            if found and run.problem.name in self.stressed:
+                break
             for todo, fault in run.reading.faults.items():
-                found.setdefault(todo, (run.reading, fault))
+                found.setdefault(todo, fault)
         dtype = self._dtype_fault()
         if dtype is not None:
             found.setdefault(1, dtype)
         return found
 
-    def _dtype_fault(self) -> tuple[Reading, Fault] | None:
+    def readings(self, fault: Fault) -> tuple[Reading, ...]:
+        """The runs in which a misconception has to fit: those compared, or the stressed one."""
+        stressed = self.stressed.get(fault.problem.name)
+        if stressed is not None:
+            return (stressed.reading,)
+        return tuple(run.reading for run in self.compared.values())
+
+    def _dtype_fault(self) -> Fault | None:
         run = self.compared["float64"]
         output = run.record.output
         if output is None or run.right_dtype:
             return None
         right = torch.empty(0, dtype=run.problem.q.dtype)
         line = run.record.lines.get("out")
-        return run.reading, Fault(1, run.problem, "out", output, right, line=line, note="dtype")
+        return Fault(1, run.problem, "out", output, right, line=line, note="dtype")
 
     @cached_property
     def named(self) -> bool:

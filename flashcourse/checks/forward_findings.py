@@ -56,7 +56,9 @@ def shape(tensor: Tensor) -> str:
 def worst(got: Tensor, want: Tensor) -> tuple[int, ...]:
     """The index where two tensors differ most; a NaN differs most of all."""
     off = torch.where(close(got, want, 1e-12), 0.0, (got - want).abs())
-    return tuple(torch.stack(torch.unravel_index(off.nan_to_num(nan=1e300).argmax(), off.shape)).tolist())
+    return tuple(
+        torch.stack(torch.unravel_index(off.nan_to_num(nan=1e300).argmax(), off.shape)).tolist()
+    )
 
 
 def finding_of_fault(fault: Fault, misconception: str | None) -> Finding:

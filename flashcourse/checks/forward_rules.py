@@ -7,7 +7,7 @@ run, not only in the one where the fault shows. Where two fit, or none, nobody i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -15,6 +15,8 @@ from torch import Tensor
 from flashcourse.checks.forward_tile import View, agrees
 from flashcourse.checks.forward_todos import Fault, Reading
 from flashcourse.running import Failure
+
+STATE = ("m_i", "l_i")  # judged by what the next tile starts from
 
 Rule = Callable[[View], Tensor]
 
@@ -168,46 +170,40 @@ def _if_block(view: View, value: Tensor, divisor: Tensor | float = 1.0) -> Tenso
     return value / divisor if own else torch.full_like(value, math.inf)
 
 
-def misconception_of(reading: Reading, fault: Fault) -> str | None:
-    """The id of the one misconception that explains a fault; None if there is none, or several."""
-    special = {1: _start, 6: _end}.get(fault.todo)
-    if special is not None and fault.variable in ("out", "m", "l"):
-        return special(reading, fault)
-    fitting = _fitting(reading.views, fault.variable)
+def misconception_of(readings: Sequence[Reading], fault: Fault) -> str | None:
+    """The id of the one misconception that explains a fault; None if there is none, or several.
+
+    readings: of every run that it has to explain.
+    """
+    if fault.variable in ("out", "m", "l"):
+        return _start(fault) if fault.todo == 1 else _end(readings)
+    views = [view for reading in readings for view in reading.views]
+    fitting = {id for id, rule in RULES.get(fault.variable, ()) if _fits(views, fault, rule)}
     for usual, written_early, instead in EARLY.get(fault.variable, ()):
-        early = any(v.assigned_before(written_early, fault.variable) for v in reading.views)
+        early = any(v.assigned_before(written_early, fault.variable) for v in views)
         if usual in fitting and early:
             fitting = (fitting - {usual}) | {instead}
     return fitting.pop() if len(fitting) == 1 else None
 
 
-def _fitting(views: Iterable[View], variable: str) -> set[str]:
-    views = tuple(views)
-    return {id for id, rule in RULES.get(variable, ()) if _fits(views, variable, rule)}
-
-
-def _fits(views: tuple[View, ...], variable: str, rule: Rule) -> bool:
+def _fits(views: Sequence[View], fault: Fault, rule: Rule) -> bool:
     """Whether the rule gives the learner's value in every tile that has one."""
     some = False
     for view in views:
-        got = view.got(variable)
-        if variable in ("m_i", "l_i"):
-            got = view.tile.after.get(variable)
-            got = None if got is None else got.cpu().double()
+        got = view.after(fault.variable) if fault.variable in STATE else view.got(fault.variable)
         if got is None:
             continue
         try:
             want = rule(view)
         except (RuntimeError, LookupError, IndexError):
             return False
-        known = not bool(want.isnan().all())
         if not agrees(got, want, view.problem.tolerance):
             return False
-        some = some or known
+        some = some or not bool(want.isnan().all())
     return some
 
 
-def _start(reading: Reading, fault: Fault) -> str | None:
+def _start(fault: Fault) -> str | None:
     got, want = fault.got, fault.want
     if got is None or want is None:
         return None
@@ -226,16 +222,16 @@ def _start(reading: Reading, fault: Fault) -> str | None:
     return None
 
 
-def _end(reading: Reading, fault: Fault) -> str | None:
+def _end(readings: Sequence[Reading]) -> str | None:
     """The rows that were returned, beside what the last tiles of all Q blocks hold."""
-    output = reading.record.output
-    if output is None:
-        return None
-    output = output.cpu().double()
-    last = {view.tile.i: view for view in reading.views}
     fitting = {"no-write-back", "final-division-missing", "divided-twice"}
-    for view in last.values():
-        fitting &= _end_fits(reading, view, output[view.rows])
+    for reading in readings:
+        output = reading.record.output
+        if output is None or output.ndim != 2:
+            return None
+        last = {view.tile.i: view for view in reading.views}
+        for view in last.values():
+            fitting &= _end_fits(reading, view, output[view.rows].cpu().double())
     return fitting.pop() if len(fitting) == 1 else None
 
 

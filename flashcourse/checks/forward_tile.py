@@ -105,6 +105,12 @@ class View:
             raise LookupError(name)
         return value
 
+    def after(self, name: str) -> Tensor | None:
+        """The state that the next tile starts from, once this one has come to its end."""
+        ended = "out_i" in self.tile.values and name in self.tile.before
+        failed = self.record.error is not None and self.tile is self.record.tiles[-1]
+        return self._read(self.tile.after.get(name)) if ended and not failed else None
+
     # ---- inputs ----
 
     @cached_property

@@ -231,9 +231,7 @@ def _first_fault(
     tiles: tuple[View, ...], name: str, right: Callable[[View], Tensor]
 ) -> Fault | None:
     for view in tiles:
-        got = view.got(name)
-        if name in ("m_i", "l_i"):
-            got = _after(view, name)
+        got = view.after(name) if name in ("m_i", "l_i") else view.got(name)
         if got is None:
             continue
         want = _value(view, right)
@@ -243,15 +241,6 @@ def _first_fault(
             line = view.tile.lines.get(name)
             return Fault(TODO_OF[name], view.problem, name, got, want, tile, line, note)
     return None
-
-
-def _after(view: View, name: str) -> Tensor | None:
-    """The state that the next tile starts from, once the tile has come to its end."""
-    if "out_i" not in view.tile.values or name not in view.tile.before:
-        return None
-    value = view.tile.after.get(name)
-    last_tile_failed = view.record.error is not None and view.tile is view.record.tiles[-1]
-    return None if value is None or last_tile_failed else view._read(value)
 
 
 # ---- the end of TODO 6 ------------------------------------------------------------------------------

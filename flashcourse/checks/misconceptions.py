@@ -39,7 +39,9 @@ _NEW_SUM = "`l_new = torch.exp(m_i - m_new) * l_i + l_block`"
 _OUTPUT = "`out_i = (torch.exp(m_i - m_new) * l_i * out_i + P_ij @ v_block) / l_new`"
 
 _S = Text("S = q kᵀ / √d", "S = q kᵀ / √d")
-_M = Text("m_new = max(m_old, rowmax S), one number per row", "m_new = max(m_old, rowmax S)，每行一个数")
+_M = Text(
+    "m_new = max(m_old, rowmax S), one number per row", "m_new = max(m_old, rowmax S)，每行一个数"
+)
 _P = Text("P = exp(S − m_new)", "P = exp(S − m_new)")
 _L = Text(
     "l_new = α·l_old + rowsum P, with α = exp(m_old − m_new)",
@@ -152,7 +154,9 @@ TABLE = (
         2,
         "Some of your scores are −∞. Did the exercise ask any query to look away?",
         "你有些分数是 −∞。题目要求过某个 query 不看某些 key 吗？",
-        Text("S has no mask here: every query sees every key", "本题无 mask：每个 query 看到所有 key"),
+        Text(
+            "S has no mask here: every query sees every key", "本题无 mask：每个 query 看到所有 key"
+        ),
         _SCORES,
     ),
     _m(
@@ -193,7 +197,10 @@ TABLE = (
         3,
         "Python's `max` asks: is a larger than b, yes or no? Can a tensor answer that?",
         "Python 的 `max` 会问：a 比 b 大吗，是还是否？一个张量答得上来吗？",
-        Text("m_new[r] = max(m_i[r], m_block[r]) for each row r", "对每一行 r：m_new[r] = max(m_i[r], m_block[r])"),
+        Text(
+            "m_new[r] = max(m_i[r], m_block[r]) for each row r",
+            "对每一行 r：m_new[r] = max(m_i[r], m_block[r])",
+        ),
         _NEW_MAX,
     ),
     _m(
@@ -653,7 +660,9 @@ TABLE = (
         6,
         "out_i is normalised after every tile. What does the last division do to it?",
         "每个块之后 out_i 都已归一化。最后再除一次，会怎样？",
-        Text("Normalise in each tile or at the end, not both", "每块归一化，或者最后归一化，只选一个"),
+        Text(
+            "Normalise in each tile or at the end, not both", "每块归一化，或者最后归一化，只选一个"
+        ),
         "`out[i:i + block_size] = out_i`",
     ),
     # ---- the whole ----
@@ -681,7 +690,9 @@ TABLE = (
         0,
         "What changes in your run when block_size changes?",
         "block_size 变了，你的运行有什么变化？",
-        Text("block_size rows and block_size keys per tile", "每块 block_size 行、block_size 个 key"),
+        Text(
+            "block_size rows and block_size keys per tile", "每块 block_size 行、block_size 个 key"
+        ),
         "`for j in range(0, k.shape[0], block_size):`",
     ),
     _m(
@@ -689,7 +700,10 @@ TABLE = (
         0,
         "A slice is a view. Whose memory do you write to?",
         "切片是视图。你写的是谁的内存？",
-        Text("q_block = q[…] * scale makes a new tensor; *= does not", "q_block = q[…] * scale 会新建张量，*= 不会"),
+        Text(
+            "q_block = q[…] * scale makes a new tensor; *= does not",
+            "q_block = q[…] * scale 会新建张量，*= 不会",
+        ),
         "`q_block = q[i:i + block_size] * scale`",
     ),
     _m(
@@ -707,27 +721,45 @@ BY_ID = {entry.id: entry for entry in TABLE}
 # For a relation that fails without a known cause: the question and the formula, no line.
 GENERIC = {
     1: (
-        Text("What do O, m and l have to be before any key was seen?", "还没看到任何 key 时，O、m、l 应该是什么？"),
+        Text(
+            "What do O, m and l have to be before any key was seen?",
+            "还没看到任何 key 时，O、m、l 应该是什么？",
+        ),
         Text("O = 0, m = −∞, l = 0", "O = 0，m = −∞，l = 0"),
     ),
     2: (
-        Text("Compute one score by hand: one query row times one key row.", "手算一个分数：一行 query 乘一行 key。"),
+        Text(
+            "Compute one score by hand: one query row times one key row.",
+            "手算一个分数：一行 query 乘一行 key。",
+        ),
         _S,
     ),
     3: (
-        Text("Take one row: what is the largest score it has met so far?", "看其中一行：到目前为止它遇到的最大分数是多少？"),
+        Text(
+            "Take one row: what is the largest score it has met so far?",
+            "看其中一行：到目前为止它遇到的最大分数是多少？",
+        ),
         _M,
     ),
     4: (
-        Text("Take the largest score of a row: what must its weight be?", "看一行里最大的分数：它的权重应该是多少？"),
+        Text(
+            "Take the largest score of a row: what must its weight be?",
+            "看一行里最大的分数：它的权重应该是多少？",
+        ),
         _P,
     ),
     5: (
-        Text("Which part of the sum is relative to the old maximum?", "指数和里，哪一部分还是以旧的最大值为基准的？"),
+        Text(
+            "Which part of the sum is relative to the old maximum?",
+            "指数和里，哪一部分还是以旧的最大值为基准的？",
+        ),
         _L,
     ),
     6: (
-        Text("If v were all ones, what should out_i be after every tile?", "如果 v 全是 1，每个块之后 out_i 应该是多少？"),
+        Text(
+            "If v were all ones, what should out_i be after every tile?",
+            "如果 v 全是 1，每个块之后 out_i 应该是多少？",
+        ),
         _O,
     ),
 }
