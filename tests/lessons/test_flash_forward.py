@@ -106,6 +106,28 @@ def test_the_trap_costs_what_the_text_says() -> None:
     assert wrong(q, k, torch.ones_like(v)).max().item() == pytest.approx(1.59, abs=5e-3)
 
 
+@pytest.mark.parametrize(
+    "right, wrong",
+    [
+        ("torch.full((seq_len, 1), -math.inf,", "torch.full((seq_len, 1), 0.0,"),
+        ("S_ij.max(dim=-1, keepdim=True).values", "S_ij.max().reshape(1, 1)"),
+        ("m_new = torch.maximum(m_i, m_block)", "m_new = m_block"),
+        ("m_new = torch.maximum(m_i, m_block)", "m_new = torch.zeros_like(m_i)"),
+    ],
+    ids=["m starts at 0", "maximum of the whole tile", "block maximum only", "no maximum at all"],
+)
+def test_the_visible_cases_let_mistakes_through_as_the_instructor_is_told(
+    right: str, wrong: str, capsys: Any
+) -> None:
+    code = keep_language(CODE["answer"].source, "en")
+    assert code.count(right) == 1
+    names = run_cells("en", "start")
+    exec(code.replace(right, wrong), names)
+    run_cells("en", "three-cases-code", **names)
+    printed = capsys.readouterr().out
+    assert printed.count("equal") == 3 and "NOT" not in printed
+
+
 def test_the_limits_of_exp_and_of_the_accumulators_are_those_of_the_text() -> None:
     for dtype, last, first in ((torch.float32, 88.7, 88.8), (torch.float16, 11.05, 11.1)):
         inside, outside = torch.exp(torch.tensor([last, first], dtype=dtype))
