@@ -24,8 +24,7 @@ from flashcourse.grading.export import grading_of
 from flashcourse.grading.grade import Settings, fingerprint, finished, grade
 from flashcourse.grading.gradebook import MarksWriter, open_gradebook
 from flashcourse.grading.outcome import Graded
-from flashcourse.grading.pool import Pool
-from flashcourse.grading.preprocessors import shared_pool
+from flashcourse.grading.pool import Pool, shared_pool
 from flashcourse.grading.submission import Unreadable, read_file
 
 Editions = dict[str, dict[str, CourseNotebook]]
@@ -257,32 +256,31 @@ class Submitter:
 
     def __init__(self, workers: int, scheduler: str | None, pool: Pool | None, allow: bool) -> None:
         # Dask is slow to import; the warmed process starts meanwhile.
-        import dask
         from distributed import Client, LocalCluster
 
         self.faults = (Exception,)
+        self._editions: Any = None
         self.allow = allow
         self.sandboxed = pool.sandboxed if pool is not None else not allow
         self.cluster = None
-        with dask.config.set({"distributed.worker.daemon": False}):
-            if scheduler:
-                self.client = Client(scheduler, timeout=30)
-                self.workers = sum(self.client.nthreads().values()) or workers
-                return
-            self.cluster = LocalCluster(
-                n_workers=1,
-                threads_per_worker=workers,
-                processes=False,
-                dashboard_address=None,
-                silence_logs=50,
-            )
-            self.client = Client(self.cluster)
-            self.workers = workers
-        self._editions: Any = None
+        if scheduler:
+            self.client = Client(scheduler, timeout=30)
+            self.workers = sum(self.client.nthreads().values()) or workers
+            return
+        # Threads suffice: the work is done in the processes that the warmed one forks.
+        self.cluster = LocalCluster(
+            n_workers=1,
+            threads_per_worker=workers,
+            processes=False,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        )
+        self.client = Client(self.cluster)
+        self.workers = workers
 
     def __call__(self, data: dict, batch: Batch) -> Any:
         """A future of the graded submission."""
-        if getattr(self, "_editions", None) is None:
+        if self._editions is None:
             self._editions = self.client.scatter([batch.editions], broadcast=True)[0]
         return self.client.submit(
             grade_job,

@@ -52,11 +52,11 @@ def run_grade(arguments: argparse.Namespace) -> int:
 
 def _grade(arguments: argparse.Namespace) -> int:
     root = Path(getattr(arguments, "course", None) or ".").resolve()
-    pool = None
-    if not arguments.scheduler:
-        from flashcourse.grading.preprocessors import shared_pool
+    # A checker of internationalised addresses that takes 2 s to import and is not needed here.
+    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    from flashcourse.grading.pool import shared_pool
 
-        pool = shared_pool(root, arguments.allow_unsandboxed)
+    pool = None if arguments.scheduler else shared_pool(root, arguments.allow_unsandboxed)
     from flashcourse.grading.batch import Batch, Course, Submitter, run_batch
     from flashcourse.grading.grade import Settings
 
@@ -74,6 +74,7 @@ def _grade(arguments: argparse.Namespace) -> int:
         line.end()
         if pool is not None:
             pool.close()
+            shared_pool.cache_clear()
         submit.close()
         batch.close()
         if arguments.json:

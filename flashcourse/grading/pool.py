@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +248,9 @@ def readable(sock: socket.socket, seconds: float) -> bool:
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     return bool(poll.poll(max(0, seconds) * 1000))
+
+
+@lru_cache(maxsize=4)
+def shared_pool(root: Path, allow_unsandboxed: bool) -> Pool:
+    """The warmed process of this program for one course; it ends with the program."""
+    return Pool(root.resolve(), allow_unsandboxed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from flashcourse.grading.course import CourseError, CourseNotebook, load_course
 from flashcourse.grading.grade import Settings, blank, finished, grade
 from flashcourse.grading.gradebook import MarksWriter
-from flashcourse.grading.pool import Pool
+from flashcourse.grading.pool import shared_pool
 from flashcourse.grading.submission import Unreadable, read_file
 from flashcourse.words import course_language
 
@@ -97,9 +96,3 @@ class SaveMarks(NbGraderPreprocessor):
             writer = MarksWriter(gradebook, names["assignment"])
             writer.store(names["student"], {names["notebook"]: nb.metadata.flashcourse.grading})
         return nb, resources
-
-
-@lru_cache(maxsize=4)
-def shared_pool(root: Path, allow_unsandboxed: bool) -> Pool:
-    """The warmed process of this program for one course; it ends with the program."""
-    return Pool(root.resolve(), allow_unsandboxed)

@@ -45,7 +45,9 @@ right = (scale_rows(x) - x / 6).abs().amax(-1) < 1e-6
 right.sum().item()"""
 TEST_SIZE = "assert bytes_moved == 24"
 THINKING = {"en": "Because the sum is the same in each column.", "zh": "因为每一列的和相同。"}
-STUB = "raise NotImplementedError()"
+# As nbgrader itself leaves them.
+STUB = "# YOUR CODE HERE\nraise NotImplementedError()"
+WORDS = "YOUR ANSWER HERE"
 
 RIGHT = {
     "scale": "def scale_rows(x):\n    return x / x.sum(-1, keepdim=True)",
@@ -89,10 +91,14 @@ def released_notebook(lang: str) -> dict[str, Any]:
     notebook = source_notebook(lang)
     for cell in notebook["cells"]:
         text = cell["source"]
-        text = re.sub(r"( *)### BEGIN SOL.*?### END SOLUTION", r"\1" + STUB, text, flags=re.S)
+        text = re.sub(r"( *)### BEGIN SOL.*?### END SOLUTION", _stub, text, flags=re.S)
         text = re.sub(r"### BEGIN HIDDEN.*?### END HIDDEN TESTS", "", text, flags=re.S)
-        cell["source"] = "Your answer." if cell["id"] == "thinking" else text.strip()
+        cell["source"] = WORDS if cell["id"] == "thinking" else text.strip()
     return notebook
+
+
+def _stub(region: re.Match[str]) -> str:
+    return "\n".join(region.group(1) + line for line in STUB.splitlines())
 
 
 def make_course(root: Path, config: bool = False) -> Path:
