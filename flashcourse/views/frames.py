@@ -94,8 +94,10 @@ def _summary(S: Tensor, blocks: Blocks) -> dict[str, str]:
 
 # ---------------------------------------------------------------- the learner's run
 
+_TWINS = (("m_i", "m_new"), ("l_i", "l_new"))
 _STATE = ("m_i", "l_i", "out_i")
-_NAMES = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new", "out_i", "m_i", "l_i")
+_NAMES = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new", "out_i", "m_i", "l_i",
+          "m_i before", "l_i before", "out_i before")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -123,8 +125,9 @@ def yours_data(
     """The learner's run for the page: tile order, what differs at each, the code, a sentence."""
     on_grid = [tile for tile in record.tiles if not tile.i % blocks.br and not tile.j % blocks.bc]
     places = [(tile.i // blocks.br, tile.j // blocks.bc) for tile in on_grid]
-    seen = {name for tile in on_grid for name in tile.values}
-    divide, differing = _differing(on_grid, q, k, v, blocks)
+    own = [_own_values(tile, _unfinished(record)) for tile in on_grid]
+    seen = {name for values in own for name in values}
+    divide, differing = _differing(on_grid, own, q, k, v, blocks)
     first = _first_difference(on_grid, differing)
     good = _output_is_right(record, q, k, v)
     loop = _loop(places, blocks)
@@ -135,7 +138,7 @@ def yours_data(
         "divide": divide,
         "wrong": [t for t, values in enumerate(differing) if values],
         "diffs": _sent(differing, corner) if fits(blocks) else {},
-        "unseen": [name for name in _NAMES[:6] if name not in seen],
+        "unseen": [name for name in _NAMES if name not in seen],
         "first": first.step if first else None,
         "tone": "right" if good else "open" if _open(record, first) else "wrong",
         "message": _message(record, first, good, len(on_grid)).in_(lang),
@@ -153,7 +156,12 @@ def _loop(places: list[tuple[int, int]], blocks: Blocks) -> str:
 
 
 def _differing(
-    tiles: list[Any], q: Tensor, k: Tensor, v: Tensor, blocks: Blocks
+    tiles: list[Any],
+    own: list[dict[str, Any]],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    blocks: Blocks,
 ) -> tuple[str, list[dict[str, tuple[Tensor | None, Tensor]]]]:
     """How the run divides, and for each tile the values that differ, with the right ones.
 
@@ -161,7 +169,10 @@ def _differing(
     the one that it agrees with for longer is taken.
     """
     found = {
-        divide: [_tile_differs(tile, q, k, v, blocks, divide) for tile in tiles]
+        divide: [
+            _tile_differs(tile, values, q, k, v, blocks, divide)
+            for tile, values in zip(tiles, own, strict=True)
+        ]
         for divide in ("step", "end")
     }
     agrees = {
@@ -176,18 +187,41 @@ def _wrong_out(values: dict[str, Any]) -> bool:
     return "out_i" in values or "out_i before" in values
 
 
+def _unfinished(record: Any) -> bool:
+    return record.error is not None and record.error.kind == "unfinished"
+
+
+def _own_values(tile: Any, unfinished: bool) -> dict[str, Any]:
+    """The learner's values of a tile by name, those that can be judged.
+
+    While lines are still missing, what a tile leaves is what it found, so that only a row's first
+    tile, and what needs no earlier one, says anything. A function that has no m_new or l_new
+    may update m_i and l_i in place: then these stand for them.
+    """
+    if unfinished:
+        alone = _NAMES if tile.j == 0 else ("S_ij", "m_block")
+        return {name: tile.values[name] for name in alone if name in tile.values}
+    own = {f"{name} before": value for name, value in tile.before.items() if name in _STATE}
+    own |= {twin: tile.after[name] for name, twin in _TWINS if name in tile.after}
+    own |= {name: value for name, value in tile.values.items() if name in _NAMES}
+    return own | {name: tile.after[name] for name in _STATE if name in tile.after}
+
+
 def _tile_differs(
-    tile: Any, q: Tensor, k: Tensor, v: Tensor, blocks: Blocks, divide: str
+    tile: Any,
+    own: dict[str, Any],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    blocks: Blocks,
+    divide: str,
 ) -> dict[str, tuple[Tensor | None, Tensor]]:
     right = _right_values(q, k, v, blocks, tile, divide)
-    own = {f"{name} before": tile.before.get(name) for name in _STATE}
-    own |= {name: tile.values.get(name) for name in _NAMES}
-    own |= {name: tile.after[name] for name in _STATE if name in tile.after}
     tolerance = 1e-4 if q.dtype in (torch.float32, torch.float64) else 3e-2
     return {
         name: (own[name], expected)
         for name, expected in right.items()
-        if own[name] is not None and not _same(own[name], expected, tolerance)
+        if name in own and not _same(own[name], expected, tolerance)
     }
 
 
@@ -234,7 +268,7 @@ def _sent(differing: list[dict[str, tuple[Any, Tensor]]], corner: int) -> dict[i
         coded = {name: _corner(own, right, corner) for name, (own, right) in values.items()}
         previous = {name: _corner(*pair, corner) for name, pair in differing[step - 1].items()}
         short = dict(coded)
-        for name, twin in (("m_i", "m_new"), ("l_i", "l_new")):
+        for name, twin in _TWINS:
             if name in coded and coded[name] == coded.get(twin):
                 short[name] = f"={twin}"
         for name in _STATE if step else ():
@@ -285,8 +319,7 @@ def _output_is_right(record: Any, q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 def _open(record: Any, first: Difference | None) -> bool:
     """Unfinished, and nothing wrong so far."""
-    unfinished = record.error is not None and record.error.kind == "unfinished"
-    return first is None and (unfinished or not record.tiles)
+    return first is None and (_unfinished(record) or not record.tiles and not record.error)
 
 
 def _message(record: Any, first: Difference | None, good: bool, tiles: int) -> Text:

@@ -1,8 +1,9 @@
 """Make the font in which matplotlib writes the course's Chinese.
 
-Run `python -m flashcourse.views.make_font` when figures got new words. The font is a subset of Noto Sans CJK SC (SIL Open Font License 1.1; fonts/OFL.txt) with the characters that
-the package and the code cells of the lessons use. It gets a name of its own: a modified font is
-not Noto. Needs fonttools, which matplotlib brings, and Debian's fonts-noto-cjk.
+Run `python -m flashcourse.views.make_font` when figures got new words. The font is a subset of
+Noto Sans CJK SC (SIL Open Font License 1.1; fonts/OFL.txt) with the characters that the package
+and the code cells of the lessons use. It gets a name of its own: a modified font is not Noto.
+Needs fonttools, which matplotlib brings, and Debian's fonts-noto-cjk.
 """
 
 from __future__ import annotations
