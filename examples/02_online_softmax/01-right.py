@@ -1,0 +1,49 @@
+# ---
+# edition: zh
+# saved_by: jupyter
+# outcome: graded
+# marks: {test-safe-softmax: 15, test-online-softmax: 20, test-online-update: 20, test-merge: 30}
+# why: >-
+#   Everything right, in the way of the lesson.
+# ---
+
+# %% safe-softmax
+def safe_softmax(x):
+    m = x.max()
+    l = torch.exp(x - m).sum()
+    y = torch.exp(x - m) / l
+    return y
+
+# %% online-softmax
+def online_softmax(x):
+    m = torch.tensor(-math.inf, dtype=x.dtype, device=x.device)
+    l = torch.tensor(0.0, dtype=x.dtype, device=x.device)
+    ms, ls = [], []
+    for x_j in x:
+        m_new = torch.maximum(m, x_j)
+        l_new = l * torch.exp(m - m_new) + torch.exp(x_j - m_new)
+        m, l = m_new, l_new
+        ms.append(m)
+        ls.append(l)
+    y = torch.exp(x - m) / l
+    return y, torch.stack(ms), torch.stack(ls)
+
+# %% online-update
+def online_update(m, l, x_tile):
+    m_block = x_tile.max(dim=-1, keepdim=True).values
+    m_new = torch.maximum(m, m_block)
+    l_block = torch.exp(x_tile - m_new).sum(dim=-1, keepdim=True)
+    l_new = l * torch.exp(m - m_new) + l_block
+    return m_new, l_new
+
+# %% merge
+def merge(state_a, state_b):
+    m_a, l_a, O_a = state_a
+    m_b, l_b, O_b = state_b
+    m = torch.maximum(m_a, m_b)
+    base = torch.where(torch.isinf(m), torch.zeros_like(m), m)
+    w_a = torch.exp(m_a - base) * l_a
+    w_b = torch.exp(m_b - base) * l_b
+    l = w_a + w_b
+    O = (w_a * O_a + w_b * O_b) / torch.where(l == 0, torch.ones_like(l), l)
+    return m, l, O
