@@ -17,7 +17,7 @@ from authoring.lessons import SMALL
 from environments.share import link_packages
 
 from flashcourse.authoring.build import build
-from flashcourse.authoring.standalone import build_standalone, student_package
+from flashcourse.authoring.standalone import NEEDED, build_standalone, student_package
 from flashcourse.words import LANGUAGES
 
 STANDALONE = Path("dist", "standalone")
@@ -112,7 +112,7 @@ def run(python: Path, code: str, packages: Path) -> subprocess.CompletedProcess[
 def test_where_the_package_is_absent_it_is_unpacked_and_removed_at_the_end(
     course, tmp_path, bare_python
 ):
-    packages = link_packages(tmp_path / "packages", lambda name: True)
+    packages = link_packages(tmp_path / "packages", NEEDED)
     look = """
 import pathlib, flashcourse, flashcourse.words
 home = pathlib.Path(flashcourse.__file__).parent
@@ -127,7 +127,7 @@ print(flashcourse.words.Text("a", "b"), home, (home / "views" / "player.js").is_
 
 
 def test_it_says_which_of_its_needs_are_not_met(course, tmp_path, bare_python):
-    packages = link_packages(tmp_path / "packages", lambda name: name == "torch")
+    packages = link_packages(tmp_path / "packages", ["torch"], without=["numpy"])
     done = run(bare_python, carrier(course, "zh").source, packages)
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ModuleNotFoundError: 这个 notebook 自带课程包")

@@ -1,0 +1,66 @@
+"""Run a notebook in another environment's kernel."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from jupyter_client.manager import KernelManager
+from nbclient import NotebookClient
+from nbformat.notebooknode import NotebookNode
+
+CELL_SECONDS = 300  # a guard against hanging
+VERSIONS = """
+import importlib.metadata as metadata, platform, sys
+names = ("torch", "numpy", "matplotlib", "ipywidgets", "ipython", "ipykernel")
+print("Python", platform.python_version(), *(f"{name} {metadata.version(name)}" for name in names))
+"""
+
+
+@contextmanager
+def kernel(python: Path) -> Iterator[NotebookClient]:
+    """A client whose kernel runs in `python`'s environment, in an empty folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="flashcourse-") as folder:
+        manager = KernelManager()
+        # By its interpreter and not by an installed kernelspec: nothing of this environment leaks.
+        manager.kernel_cmd = []
+        spec = manager.kernel_spec
+        assert spec is not None, "this environment has no Python kernel"
+        spec.argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec.env = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+        client = NotebookClient(
+            nbformat.v4.new_notebook(),
+            km=manager,
+            timeout=CELL_SECONDS,
+            allow_errors=True,
+            resources={"metadata": {"path": folder}},
+        )
+        with client.setup_kernel(env=clean_environment()):
+            yield client
+
+
+def clean_environment() -> dict[str, str]:
+    """This process's variables without those that would show it our packages or our language."""
+    hidden = ("PYTHONPATH", "PYTHONHOME", "COURSE_LANG", "VIRTUAL_ENV", "JPY_SESSION_NAME")
+    return {name: value for name, value in os.environ.items() if name not in hidden}
+
+
+def execute(client: NotebookClient, notebook: NotebookNode) -> NotebookNode:
+    """Run every cell, from a state without the names of an earlier run; errors are kept."""
+    run_code(client, "%reset -f")
+    client.nb = notebook
+    for index, cell in enumerate(notebook.cells):
+        client.execute_cell(cell, index)
+    return notebook
+
+
+def run_code(client: NotebookClient, source: str) -> str:
+    """What a line of code prints."""
+    cell = nbformat.v4.new_code_cell(source)
+    client.nb = nbformat.v4.new_notebook(cells=[cell])
+    client.execute_cell(cell, 0)
+    return "".join(output.get("text", "") for output in cell.outputs).strip()
