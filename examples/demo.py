@@ -64,13 +64,14 @@ def compare(students: list[Submission], results: Any) -> int:
     for student in students:
         result = by_student[student.student]
         got = {name: points for name, points in result["points"].items() if name in student.marks}
-        same = got == student.marks and result["outcome"] == student.outcome
+        outcome = result["outcome"]["kind"]
+        same = got == student.marks and outcome == student.outcome
         wrong += not same
         total, deserved = sum(got.values()), sum(student.marks.values())
         note = "" if same else "   <- not what is deserved"
-        print(f"{student.student:26} {result['outcome']:12} {total:7g} {deserved:9g}{note}")
+        print(f"{student.student:26} {outcome:12} {total:7g} {deserved:9g}{note}")
         if not same:
-            print_differences(student, got, result["outcome"])
+            print_differences(student, got, outcome)
     return wrong
 
 
