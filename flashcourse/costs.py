@@ -11,7 +11,8 @@ and adding up what each one loads and stores (`count_*`). The two agree to the e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -177,14 +178,6 @@ class Traffic:
         return sum(self.loads.values()) + sum(self.stores.values())
 
 
-def _tally(accesses: Iterator[Access]) -> Traffic:
-    traffic = Traffic({}, {})
-    for access in accesses:
-        side = traffic.loads if access.kind == "load" else traffic.stores
-        side[access.tensor] = side.get(access.tensor, 0) + access.elements
-    return traffic
-
-
 def blocks(N: int, block: int) -> list[int]:
     """The rows of each block: `block` each, and what is left over in the last one."""
     return [min(block, N - start) for start in range(0, N, block)]
@@ -199,38 +192,53 @@ def _standard_accesses(N: int, d: int) -> Iterator[Access]:
         yield Access(kind, tensor, elements)
 
 
-def _flash1_accesses(N: int, d: int, Br: int, Bc: int) -> Iterator[Access]:
+def _flash1_pass(cols: int, N: int, d: int, Br: int) -> Iterator[Access]:
+    """One turn of the outer loop: a K/V block against every Q block."""
+    yield Access("load", "K", cols * d)
+    yield Access("load", "V", cols * d)
+    for rows in blocks(N, Br):
+        yield Access("load", "Q", rows * d)
+        for kind in ("load", "store"):
+            yield Access(kind, "O", rows * d)
+            yield Access(kind, "l", rows)
+            yield Access(kind, "m", rows)
+
+
+def _flash2_pass(rows: int, N: int, d: int, Bc: int) -> Iterator[Access]:
+    """One turn of the outer loop: a Q block against every K/V block."""
+    yield Access("load", "Q", rows * d)
     for cols in blocks(N, Bc):
         yield Access("load", "K", cols * d)
         yield Access("load", "V", cols * d)
-        for rows in blocks(N, Br):
-            yield Access("load", "Q", rows * d)
-            for kind in ("load", "store"):
-                yield Access(kind, "O", rows * d)
-                yield Access(kind, "l", rows)
-                yield Access(kind, "m", rows)
+    yield Access("store", "O", rows * d)
+    yield Access("store", "L", rows)
 
 
-def _flash2_accesses(N: int, d: int, Br: int, Bc: int) -> Iterator[Access]:
-    for rows in blocks(N, Br):
-        yield Access("load", "Q", rows * d)
-        for cols in blocks(N, Bc):
-            yield Access("load", "K", cols * d)
-            yield Access("load", "V", cols * d)
-        yield Access("store", "O", rows * d)
-        yield Access("store", "L", rows)
+def _tally(passes: Iterable[tuple[int, Iterator[Access]]]) -> Traffic:
+    """Add up (times, accesses): outer turns of one size move the same, so one is walked."""
+    traffic = Traffic({}, {})
+    for times, accesses in passes:
+        for access in accesses:
+            side = traffic.loads if access.kind == "load" else traffic.stores
+            side[access.tensor] = side.get(access.tensor, 0) + times * access.elements
+    return traffic
+
+
+def _sizes(N: int, block: int) -> list[tuple[int, int]]:
+    """(how many, rows) of the blocks of each size."""
+    return [(times, rows) for rows, times in Counter(blocks(N, block)).items()]
 
 
 def count_standard(N: int, d: int) -> Traffic:
     """Elements that standard attention moves, added up access by access."""
-    return _tally(_standard_accesses(N, d))
+    return _tally([(1, _standard_accesses(N, d))])
 
 
 def count_flash1(N: int, d: int, Br: int, Bc: int) -> Traffic:
     """Elements that FlashAttention-1 (K/V outer) moves, added up tile by tile."""
-    return _tally(_flash1_accesses(N, d, Br, Bc))
+    return _tally((times, _flash1_pass(cols, N, d, Br)) for times, cols in _sizes(N, Bc))
 
 
 def count_flash2(N: int, d: int, Br: int, Bc: int) -> Traffic:
     """Elements that FlashAttention-2 (Q outer) moves, added up tile by tile."""
-    return _tally(_flash2_accesses(N, d, Br, Bc))
+    return _tally((times, _flash2_pass(rows, N, d, Bc)) for times, rows in _sizes(N, Br))

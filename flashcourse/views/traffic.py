@@ -123,8 +123,11 @@ def _curves(N: int, d: int, M: int, now: dict[str, Moved], lang: str) -> str:
     """Share of the standard's traffic against SRAM, both axes logarithmic; the setting as dots."""
     kib = [k for k in _KIB if k * 512 >= 4 * d]
     standard = costs.standard_traffic(N, d)
-    curves = {name: [moved(N, d, k * 512, None)[name].formula / standard for k in kib]
-              for name in ("FA1", "FA2")}  # fmt: skip
+    best = [costs.flash1_block_sizes(k * 512, d)[1] for k in kib]
+    curves = {
+        "FA1": [costs.flash1_traffic(N, d, B) / standard for B in best],
+        "FA2": [costs.flash2_traffic(N, d, B) / standard for B in best],
+    }
     dots = {name: now[name].formula / standard for name in curves}
     values = [1.0, *dots.values(), *(y for curve in curves.values() for y in curve)]
     low, high = math.log(min(values) * 0.9), math.log(max(values) * 1.1)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -101,13 +102,19 @@ def serve(command: list[str], folder: Path) -> Iterator[Server]:
         _wait_until_it_answers(process, f"{url}/api/status?token={token}", folder / "server.log")
         yield Server(url, token, folder)
     finally:
-        process.terminate()
-        try:
-            process.wait(20)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        _stop(process, f"http://127.0.0.1:{port}/api/shutdown?token={token}")
         log.close()
+
+
+def _stop(process: subprocess.Popen, url: str) -> None:
+    """Ask the server to end its kernels and itself; end what is left of it after 20 seconds."""
+    with suppress(urllib.error.URLError, ConnectionError, TimeoutError):
+        urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=10)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _environment(folder: Path) -> dict[str, str]:

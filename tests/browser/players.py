@@ -13,6 +13,7 @@ from flashcourse.views.inputs import make_inputs
 
 PLAYER = "[data-flashcourse-player]"
 CELL = "import flashcourse\nflashcourse.step(block_size=2)"
+TRAFFIC = "from flashcourse.views import traffic_explorer\ntraffic_explorer()"
 KNOBS = "import flashcourse\nflashcourse.explore_tiles()"
 
 
@@ -96,3 +97,12 @@ def check_controls(page: Page) -> None:
     knob.first.fill("0")
     knob.first.press("Enter")
     expect(page.get_by_text("makes no sense")).to_be_visible()
+
+
+def check_traffic_explorer(page: Page) -> None:
+    """A learner finds the setting in which FlashAttention-1 moves as much as the standard."""
+    choices = page.locator(".widget-dropdown select")
+    expect(page.get_by_text("6.08 × fewer")).to_be_visible()
+    for nth, value in enumerate(("4096", "128", "96 KiB")):
+        choices.nth(nth).select_option(label=value)
+    expect(page.get_by_text("1.00 ×: nothing gained")).to_be_visible()

@@ -2,12 +2,16 @@
 
 import nbformat
 import pytest
+import torch
 from nbconvert import HTMLExporter
 from playwright.sync_api import Browser, Page, expect
+from test_views_player import forgets_alpha
 
 import flashcourse
 from browser.players import PLAYER, check_stepping, expect_state, ready
 from flashcourse import costs
+from flashcourse.attention import state_after
+from flashcourse.views.inputs import make_inputs
 
 
 def export(folder, *players) -> str:
@@ -83,6 +87,24 @@ def test_the_keyboard_alone_plays_and_the_summary_is_spoken(page, tmp_path):
     expect(player).to_have_attribute("data-step", "15")
     page.keyboard.press("Home")
     expect(player).to_have_attribute("data-step", "0")
+
+
+def test_the_learners_mistake_is_seen_at_its_tile_beside_the_right_number(page, tmp_path):
+    player = flashcourse.step(forgets_alpha, inputs="rising")
+    open_offline(page, export(tmp_path, player))
+    shown = ready(page)
+    shown.locator("[data-go=difference]").click()
+    expect(shown).to_have_attribute("data-tile", "0,2")
+    q, k, v = make_inputs(kind="rising")
+    before, after = (state_after(q[:1], k, v, n) for n in (2, 4))
+    alpha = torch.exp(before.m - after.m)
+    wrong = before.l + after.l - alpha * before.l  # the sum that was not corrected
+    l_new = shown.locator('.state .val.bad:has([data-name="l1"][data-row="0"])')
+    expect(l_new).to_contain_text(f"{wrong.item():.3f}")
+    expect(l_new).to_contain_text(f"✓ {after.l.item():.3f}")
+    expect(shown.locator(".laws code").last).to_contain_text("out_i = (out_i * l_i")
+    shown.locator("[data-set=own][data-to=exact]").click()
+    expect(shown.locator(".state .bad")).to_have_count(0)
 
 
 def test_4096_tiles_play_without_their_numbers(page, tmp_path):
