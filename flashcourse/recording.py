@@ -21,6 +21,7 @@ from flashcourse.running import code_of, failure_of, run
 from flashcourse.tracing import VALUES, WHOLE, Pass, Tracer, traced
 
 SKELETON = frozenset((*VALUES, *WHOLE))
+LOW = 30.0  # a maximum of −30 is as good as −∞ among small scores, and no NaN comes of it
 MOST_BYTES = 64 * 1024 * 1024  # of recorded values
 
 
@@ -44,7 +45,7 @@ class Repair:
         return torch.zeros_like(self.v[:1]).repeat(self.q.shape[0], 1).to(self.q.dtype)
 
     def m(self, local: dict[str, Any]) -> Tensor:
-        return self.l(local) - math.inf
+        return self.l(local) - (LOW if "low" in self.names else math.inf)
 
     def l(self, local: dict[str, Any]) -> Tensor:  # noqa: E743
         return torch.zeros_like(self.q[:, :1])
@@ -198,7 +199,8 @@ def _rows(numbers: list[int | None], counted: list[int], block_size: int) -> lis
     known = [n for n in numbers if n is not None]
     if len(known) < len(numbers):
         return [n * block_size for n in counted]
-    blocks = any(n % block_size for n in known)
+    different = sorted(set(known))
+    blocks = len(different) > 1 and different == list(range(len(different)))
     return [n * block_size for n in known] if blocks else known
 
 

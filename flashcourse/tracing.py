@@ -252,7 +252,6 @@ class Tracer:
         if name in STATE and not {"m_block", "m_new"} & tile.values.keys():
             self._store(tile.before, name, value)  # loaded inside the pass, not updated yet
             return
-        tile.values.pop(name, None)
         self._store(tile.values, name, value)
         tile.lines[name] = line
 

@@ -62,15 +62,15 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
         return _with_fault(evidence, part, todo) if todo == 1 else part
     if evidence.failure is not None:
         return _todo_before_failure(evidence, part, todo, evidence.failure)
-    if todo in evidence.faults and evidence.named:
+    unfinished = _unfinished_from(evidence)
+    if unfinished is not None and todo >= unfinished:
+        return _not_reached(part, todo, unfinished)
+    if todo in evidence.faults and (evidence.named or unfinished is not None):
         return _with_fault(evidence, part, todo)
-    if evidence.named and todo in evidence.seen:
+    if todo in evidence.seen and (evidence.named or unfinished is not None):
         return part
     if evidence.all_at_once:
         return replace(part, finding=_about("everything-at-once", _ALL_KEYS))
-    unfinished = _unfinished_from(evidence)
-    if unfinished is not None:
-        return _not_reached(part, todo, unfinished)
     verdict = _verdict(evidence)
     return part if todo in verdict.shown else replace(part, finding=verdict.finding)
 
@@ -122,6 +122,9 @@ def _failure_finding(failure: Failure, todo: int) -> Finding:
 
 
 def _not_reached(part: Part, todo: int, first: int) -> Part:
+    if not todo:
+        text = Text(f"TODO {first} has to be finished first.", f"先把 TODO {first} 写完。")
+        return replace(part, finding=Finding(text), status="unfinished")
     if todo == first:
         text = Text(f"TODO {todo} is not finished yet.", f"TODO {todo} 还没有写完。")
     else:
@@ -138,7 +141,7 @@ def _unfinished_from(evidence: Evidence) -> int | None:
     open_ones = [todo for todo in TODOS if todo not in evidence.seen]
     if not open_ones or open_ones != list(range(open_ones[0], 7)) or "out" not in record.start:
         return None
-    output, start = record.output, record.start["out"]
+    output, start = evidence.first.output, record.start["out"]
     untouched = output is None or (output.shape == start.shape and bool((output == start).all()))
     return open_ones[0] if untouched else None
 
@@ -191,23 +194,31 @@ def _difference(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
     if run.right:
         return None, "right"
     error, name = run.record.error, case(run.problem.name)
-    if error is not None:
+    if error is not None and not _explained_crash(evidence, run, error):
         said = finding_of(error)
         text = Text(f"With {name.en}: {said.text.en}", f"{name.zh}：{said.text.zh}")
         return replace(said, text=text), error.kind
+    if error is not None:
+        return None, "right"
     missing = _missing_tiles(evidence, run)
     if missing is not None:
         return missing, "wrong"
     if evidence.named and run.explained:
         return None, "right"
-    problem = tensor_problem(run.record.output, run.exact.shape)
+    problem = tensor_problem(run.output, run.exact.shape)
     text = problem.text if problem else _off(run)
     return Finding(Text(f"With {name.en}: {text.en}", f"{name.zh}：{text.zh}")), "wrong"
 
 
+def _explained_crash(evidence: Evidence, run: Run, error: Failure) -> bool:
+    """Whether a run crashes at a TODO that is wrong anyway, or because of one."""
+    at_fault = evidence.named and failed_todo(run.record, error) in evidence.faults
+    return at_fault or (evidence.named and run.explained)
+
+
 def _off(run: Run) -> Text:
-    assert run.record.output is not None
-    got = run.record.output.cpu().double()
+    assert run.output is not None
+    got = run.output.cpu().double()
     at = worst(got, run.exact)
     mine, right = number(float(got[at])), number(float(run.exact[at]))
     return Text(
@@ -218,7 +229,7 @@ def _off(run: Run) -> Text:
 
 def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
     visited = {(tile.i, tile.j) for tile in run.record.tiles}
-    wanted = run.problem.offsets
+    wanted = run.reading.problem.offsets
     left = [tile for tile in wanted if tile not in visited]
     if not evidence.named or not visited or not left:
         return None
@@ -234,6 +245,9 @@ def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
 def _form(evidence: Evidence, part: Part) -> Part:
     if evidence.failure is not None:
         return _failed(part, evidence)
+    unfinished = _unfinished_from(evidence)
+    if unfinished is not None:
+        return _not_reached(part, 0, unfinished)
     record = evidence.first.record
     if record.output_type != "Tensor":
         kind = record.output_type
@@ -272,7 +286,7 @@ def _tiling_part(evidence: Evidence) -> Part:
         if run.record.error is not None:
             error = run.record.error
             return replace(part, finding=finding_of(error), status=error.kind)
-    finding = _too_large(narrow) or _too_wide(narrow) or _ignored(narrow, wide)
+    finding = _too_large(narrow) or _too_wide(evidence, narrow) or _ignored(narrow, wide)
     return replace(part, finding=finding)
 
 
@@ -291,8 +305,12 @@ def _too_large(run: Run) -> Finding | None:
     return None
 
 
-def _too_wide(run: Run) -> Finding | None:
+def _too_wide(evidence: Evidence, run: Run) -> Finding | None:
     widest = max((made.exponents or 0 for made in run.record.tensors), default=0)
+    if evidence.named and widest < KEYS and not evidence.right_numbers:
+        # With wrong scores, different exponents do not count keys. The tiles' widths do.
+        scores = (tile.values.get("S_ij") for tile in run.record.tiles)
+        widest = max((S.shape[-1] for S in scores if S is not None and S.ndim), default=0)
     if widest <= run.problem.block:
         return None
     if widest >= KEYS:
@@ -335,7 +353,7 @@ def _stability_part(evidence: Evidence) -> Part:
 
 
 def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
-    output = run.record.output
+    output = run.output
     wrong_anyway = not evidence.first.right
     if wrong_anyway and output is not None and bool(output.isfinite().all()):
         return None, "right"  # `whole` speaks about wrong numbers
@@ -377,8 +395,7 @@ def _stub_part(evidence: Evidence, parts: list[Part]) -> list[Part]:
 
 
 def _whole(evidence: Evidence) -> list[Part]:
-    parts = _stub_part(evidence, _whole_parts(evidence))
-    return parts
+    return _stub_part(evidence, _whole_parts(evidence))
 
 
 def _check(build: Callable[[Evidence], list[Part]], name: str, parts_of_todos: bool = False) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ from flashcourse.checks.forward_problems import (
     stressed,
     tiled,
 )
-from flashcourse.checks.forward_tile import TODO_OF, Problem, agrees
+from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
 from flashcourse.record import Record, record
 from flashcourse.running import Failure, undefined_name
@@ -44,23 +44,32 @@ class Run:
     def exact(self) -> Tensor:
         return attention(self.problem.q, self.problem.k, self.problem.v).cpu()
 
+    @property
+    def output(self) -> Tensor | None:
+        """What was returned; `out` as it stood at the end if the `return` is missing."""
+        if self.record.output is None and self.record.output_type == "NoneType":
+            return self.record.end.get("out")
+        return self.record.output
+
     @cached_property
     def right(self) -> bool:
-        """Whether the numbers returned are exact attention (whatever their dtype)."""
-        output = self.record.output
+        """Whether the numbers are exact attention, as well as their dtype can hold it."""
+        output = self.output
         if self.record.error is not None or output is None:
             return False
-        return agrees(output.detach().cpu().double(), self.exact, self.problem.tolerance)
+        tolerance = self.problem.tolerance + self.problem.rounding
+        tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))
+        return agrees(output.detach().cpu().double(), self.exact, tolerance)
 
     @property
     def right_dtype(self) -> bool:
-        output = self.record.output
+        output = self.output
         return output is None or output.dtype == self.problem.q.dtype
 
     @property
     def explained(self) -> bool:
         """Whether a wrong result follows from a TODO that is wrong in this very run."""
-        return bool(self.reading.faults) and self.record.error is None
+        return bool(self.reading.faults)
 
 
 # What each TODO assigns, as far as it can be repaired.
@@ -97,7 +106,7 @@ def failed_todo(record: Record, failure: Failure) -> int:
     name = undefined_name(failure.type_name, failure.message)
     if name in TODO_OF:
         return TODO_OF[name]
-    code = (failure.source_line or "").replace(" ", "")
+    code = (failure.source_line or "").replace(" ", "") if failure.kind != "unfinished" else ""
     assigned = [name for name in TODO_OF if re.match(rf"{name}(,\w+)*[-+*/@]?=", code)]
     if assigned and (record.tiles or TODO_OF[assigned[0]] == 1):
         return TODO_OF[assigned[0]]
@@ -124,6 +133,9 @@ class Evidence:
         else:
             p = problem
             made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS, repair=repair)
+            stub = made.stub_line is not None and made.error is not None
+            if stub and made.error.type_name == "NotImplementedError":  # type: ignore[union-attr]
+                made = replace(made, error=None)  # all else ran; `whole` speaks about the stub
             interrupted = made.error is not None and made.error.type_name == "KeyboardInterrupt"
             if made.error is not None and (made.error.kind == "too_slow" or interrupted):
                 self.stopped = made.error
@@ -176,12 +188,8 @@ class Evidence:
 
     @cached_property
     def failure(self) -> Failure | None:
-        """What ended the first run, if anything did. A stub line stepped over is no end."""
-        record = self.first.record
-        stepped_over = record.stub_line is not None and record.error is not None
-        if stepped_over and record.error.type_name == "NotImplementedError":  # type: ignore[union-attr]
-            return None
-        return record.error
+        """What ended the first run, if anything did."""
+        return self.first.record.error
 
     @cached_property
     def right_numbers(self) -> bool:
@@ -223,16 +231,25 @@ class Evidence:
         stressed = self.stressed.get(fault.problem.name)
         if stressed is not None:
             return (stressed.reading,)
-        return tuple(run.reading for run in self.compared.values())
+        return (*(run.reading for run in self.compared.values()), *self.low)
+
+    @cached_property
+    def low(self) -> tuple[Reading, ...]:
+        """Runs in which m starts at −30: with −∞, several mistakes give the same NaN."""
+        if "m" in self.first.record.missing or 1 in self.diagnosis.broken:
+            return ()
+        repair = (*self.diagnosis.repair, "m", "low")
+        runs = [self.run(self.first.problem, repair), self.run(compared(self.seed)[2], repair)]
+        return tuple(run.reading for run in runs)
 
     def _dtype_fault(self) -> Fault | None:
-        run = self.compared["float64"]
-        output = run.record.output
-        if output is None or run.right_dtype:
-            return None
-        right = torch.empty(0, dtype=run.problem.q.dtype)
-        line = run.record.lines.get("out")
-        return Fault(1, run.problem, "out", output, right, line=line, note="dtype")
+        for run in (self.compared["even"], self.compared["float64"]):
+            output = run.output
+            if output is not None and not run.right_dtype:
+                right = torch.empty(0, dtype=run.problem.q.dtype)
+                line = run.record.lines.get("out")
+                return Fault(1, run.problem, "out", output, right, line=line, note="dtype")
+        return None
 
     @cached_property
     def named(self) -> bool:

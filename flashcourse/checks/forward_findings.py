@@ -33,7 +33,7 @@ CASES = {
     "one tile": ("4 rows, 1 block of 8", "4 行，1 块，块大小 8"),
     "float64": ("5 rows in float64, blocks of 2", "5 行 float64，每块 2 行"),
     "large scores": ("scores of ±hundreds", "分数在正负数百之间"),
-    "very negative scores": ("scores around −600", "分数在 −600 附近"),
+    "very negative scores": ("scores around −200", "分数在 −200 附近"),
     "falling maxima": ("maxima that fall by 160 from tile to tile", "每块最大值比前一块小 160"),
     "rising maxima": ("maxima that rise from tile to tile", "最大值逐块上升"),
 }

@@ -31,7 +31,7 @@ def compared(seed: int) -> list[Problem]:
 
 
 def stressed(seed: int) -> list[Problem]:
-    """Scores of ±hundreds, all around −600, and maxima that fall or rise from tile to tile."""
+    """Scores of ±hundreds, all around −200, and maxima that fall or rise from tile to tile."""
     g = torch.Generator().manual_seed(seed + 77)
     q, k, v = _random(g, 6, 4)
     steps = torch.arange(6.0)[:, None]
@@ -39,7 +39,7 @@ def stressed(seed: int) -> list[Problem]:
     quiet_q, quiet_k = q * (1 - first), k * (1 - first)
     return [
         Problem("large scores", q * 100, k, v, 2),
-        Problem("very negative scores", quiet_q + 20 * first, quiet_k - 60 * first, v, 2),
+        Problem("very negative scores", quiet_q + 20 * first, quiet_k - 20 * first, v, 2),
         Problem("falling maxima", quiet_q + 20 * first, quiet_k - 8 * steps * first, v, 2),
         Problem("rising maxima", quiet_q + first, quiet_k + steps * first, v, 2),
     ]
