@@ -46,7 +46,7 @@ class Runner:
         self.pool, self.limits, self.course = pool, limits, course
         self.environment = environment
         self.result = Run()
-        self._count = 0
+        self._count = self._ran = 0
         self._stuck: list[str] = []
         self._until = time.monotonic() + limits.total_seconds
 
@@ -95,6 +95,7 @@ class Runner:
         where = cell.course.grade_id or cell.course.key if cell.course else "own"
         seconds = min(self.limits.cell_seconds, self._until - time.monotonic())
         self._count += 1
+        self._ran += 1
         request = {"do": "run", "source": cell.source, "count": self._count, "seconds": seconds}
         try:
             if seconds <= 0:
@@ -136,7 +137,7 @@ class Runner:
         seconds = max(0.1, min(self.limits.cell_seconds, self._until - time.monotonic()))
         self._count += 1
         request = {"do": "test", "source": cell.source, "count": self._count, "seconds": seconds}
-        request["stuck"] = self._stuck
+        request.update(stuck=self._stuck, epoch=self._ran)
         try:
             answer = self._ask(self.examiner, request, seconds + 2 * self.limits.grace_seconds)
             self.result.counts[index] = self._count

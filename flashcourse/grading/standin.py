@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
+import json
 import signal
 import time
 import warnings
@@ -44,7 +45,15 @@ class Student:
     seconds: float = 0.0
     calls: int = 0
     slow: dict[str, Failure] = field(default_factory=dict)
+    records: dict[tuple, Record] = field(default_factory=dict)
+    epoch: int = 0
     _number: int = 1_000_000
+
+    def at(self, epoch: int) -> None:
+        """The student's cells that have run by now; when one more has, records may differ."""
+        if epoch != self.epoch:
+            self.epoch = epoch
+            self.records.clear()
 
     def ask(self, request: dict[str, Any], blobs: list[bytes], wait: float) -> tuple[dict, list]:
         """The answer to one request. Raises StudentGone."""
@@ -113,7 +122,7 @@ class StandIn:
         return f"<{self.__name__}, in the student's process>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        answer, blobs = self._ask("call", args, kwargs, self._seconds())
+        answer, blobs = self._send("call", *self._encode(args, kwargs), self._seconds())
         self._write_back(answer.get("changed"), blobs, args, kwargs)
         self._warn(answer.get("warnings"))
         return self._value(answer, blobs)
@@ -121,8 +130,16 @@ class StandIn:
     def __flashcourse_record__(self, *args: Any, seconds: float = 10.0, **kwargs: Any) -> Record:
         """What `flashcourse.record` says over there; its error, where there is no answer."""
         limit = min(seconds, self._student.call_seconds)
+        encoder, tree = self._encode(args, dict(kwargs, seconds=limit))
+        key = (self._identity, json.dumps(tree), tuple(encoder.blobs))
+        # One lesson's exercises ask for the same runs again and again.
+        if key not in self._student.records:
+            self._student.records[key] = self._record(encoder, tree, limit)
+        return self._student.records[key]
+
+    def _record(self, encoder: Encoder, tree: Any, limit: float) -> Record:
         try:
-            answer, blobs = self._ask("record", args, dict(kwargs, seconds=limit), limit)
+            answer, blobs = self._send("record", encoder, tree, limit)
             record = Record.from_data(self._value(answer, blobs))
         except StandInError as error:
             return Record(None, "None", error=error.__flashcourse_failure__)
@@ -142,15 +159,17 @@ class StandIn:
         limit = self._student.call_seconds
         return max(0.05, min(limit, 0.9 * left)) if left > 0 else limit
 
-    def _ask(self, what: str, args: tuple, kwargs: dict, seconds: float) -> tuple[dict, list]:
+    def _encode(self, args: tuple, kwargs: dict) -> tuple[Encoder, Any]:
+        encoder = Encoder(MAX_INPUT, strict=True)
+        try:
+            return encoder, encoder.encode((args, kwargs))
+        except CodecError as error:
+            raise TypeError(str(error)) from None
+
+    def _send(self, what: str, encoder: Encoder, tree: Any, seconds: float) -> tuple[dict, list]:
         slow = self._student.slow.get(self._identity)
         if slow is not None:
             raise error_of(slow)
-        encoder = Encoder(MAX_INPUT, strict=True)
-        try:
-            tree = encoder.encode((args, kwargs))
-        except CodecError as error:
-            raise TypeError(str(error)) from None
         self._student.calls += 1
         request = {"do": what, "name": self.__name__, "args": tree, "seconds": seconds}
         return self._student.ask(request, encoder.blobs, seconds + self._student.grace)

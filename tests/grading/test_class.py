@@ -42,20 +42,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tiny.make_course(tmp_path_factory.mktemp("template") / "course", config=True)
     for student, notebook in CLASS.items():
         tiny.hand_in(root, student, notebook)
-    nbgrader(root, apps.GenerateAssignmentApp, tiny.LESSON, "--force")
+    tiny.release(root)
     return root
-
-
-def nbgrader(root: Path, app: Any, *arguments: str) -> None:
-    """One of nbgrader's commands, in this process."""
-    before = Path.cwd()
-    os.chdir(root)
-    try:
-        command = app()
-        command.initialize(list(arguments))
-        command.start()
-    finally:
-        os.chdir(before)
 
 
 def grade(root: Path, *options: str) -> dict[str, Any]:
@@ -159,7 +147,7 @@ def test_marks_given_by_hand_are_kept(copy: Path) -> None:
 
 
 def test_the_export_has_the_outcome_beside_the_marks(copy: Path) -> None:
-    nbgrader(copy, apps.ExportApp)
+    tiny.nbgrader(copy, apps.ExportApp)
     rows = (copy / "grades.csv").read_text("utf-8").splitlines()
     assert rows[0].endswith("outcome,where,doubts,sandboxed")
     gus = next(row for row in rows if ",gus," in row)

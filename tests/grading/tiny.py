@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,22 @@ def hand_in(root: Path, student: str, notebook: dict[str, Any] | bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(notebook if isinstance(notebook, bytes) else as_bytes(notebook))
     return path
+
+
+def nbgrader(root: Path, app: Any, *arguments: str) -> None:
+    """One of nbgrader's commands, in this process."""
+    before = Path.cwd()
+    os.chdir(root)
+    try:
+        command = app()
+        command.initialize(list(arguments))
+        command.start()
+    finally:
+        os.chdir(before)
+
+
+def release(root: Path) -> None:
+    """Let nbgrader release the lesson, and note it in the gradebook."""
+    from nbgrader.apps import GenerateAssignmentApp
+
+    nbgrader(root, GenerateAssignmentApp, LESSON, "--force")
