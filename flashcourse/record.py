@@ -50,8 +50,8 @@ class Tile:
     i, j: the learner's loop variables, that is the first query row and the first key.
     before, after: m_i, l_i, out_i when the pass begins and when it ends.
     values: S_ij, m_block, m_new, P_ij, l_block, l_new, out_i, m_i, l_i as last assigned in the
-    pass, in the order in which each was first assigned. lines: the line that assigned each. Names that the function
-    does not use are not there. Tensors are copies, on the device they were on.
+    pass, in the order in which each was first assigned. lines: the line that assigned each. Names
+    that the function does not use are not there. Tensors are copies, on the device they were on.
     """
 
     i: int
@@ -240,8 +240,8 @@ def record(
 
     q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
     the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
-    repair: skeleton names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines
-    are stepped over, with the right value in their place: what comes after them can be looked at.
+    repair: names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines are
+    stepped over, with the right value in their place: what comes after them can be looked at.
     With 'low' beside 'm', m starts at −30 instead of −∞, so that no NaN hides what a line does.
     A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
     """

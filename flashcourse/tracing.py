@@ -70,7 +70,8 @@ class Loop:
 class Plan:
     """names: this function's name for each of the skeleton's. stores: those that each line assigns.
 
-    after: the line that follows each of these. loops: those whose passes are tiles. outer: the loop around each of these, where there is one.
+    after: the line that follows each of these. loops: those whose passes are tiles. outer: the
+    loop around each of these, where there is one.
     """
 
     names: dict[str, str]

@@ -50,7 +50,7 @@ PASSED = {
 }
 
 
-# ---- one TODO ---------------------------------------------------------------------------------------
+# ---- one TODO -----------------------------------------------------------------------------------
 
 
 def _todo_part(evidence: Evidence, todo: int) -> Part:
@@ -146,7 +146,7 @@ def _unfinished_from(evidence: Evidence) -> int | None:
     return open_ones[0] if untouched else None
 
 
-# ---- the whole function -------------------------------------------------------------------------------
+# ---- the whole function -------------------------------------------------------------------------
 
 
 _ALL_KEYS = Text(
@@ -268,7 +268,7 @@ def _form(evidence: Evidence, part: Part) -> Part:
     return part
 
 
-# ---- tiling and stability -------------------------------------------------------------------------------
+# ---- tiling and stability -----------------------------------------------------------------------
 
 
 def _tiling_part(evidence: Evidence) -> Part:
@@ -362,7 +362,7 @@ def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
     return _difference(evidence, run)
 
 
-# ---- the exercises ------------------------------------------------------------------------------------
+# ---- the exercises ------------------------------------------------------------------------------
 
 
 def _remark(evidence: Evidence) -> list[Part]:
@@ -373,7 +373,7 @@ def _remark(evidence: Evidence) -> list[Part]:
         return []
     todos = ", ".join(map(str, at_fault))
     text = Text(
-        f"The result is not exact attention yet. That comes from TODO {todos} and costs nothing here.",
+        f"The result is not exact attention yet. It comes from TODO {todos} and costs nothing here.",
         f"结果还不是精确注意力。原因在 TODO {todos}，这里不再扣分。",
     )
     return [Part(0, text, Finding(text, todo=at_fault[0]))]

@@ -50,7 +50,7 @@ def _finding(text: Text, todo: int | None, misconception: str | None) -> Finding
 
 
 def _numbers(run: Run) -> Text:
-    output = run.record.output
+    output = run.output
     if output is None or output.shape != run.exact.shape:
         return Text("", "")
     got = output.cpu().double()
@@ -64,7 +64,7 @@ def _numbers(run: Run) -> Text:
 
 def _inside_a_tile(run: Run) -> tuple[int | None, str | None]:
     """The TODO and the misconception whose closed form gives the output, if exactly one does."""
-    output = run.record.output
+    output = run.output
     if output is None:
         return None, None
     got = output.cpu().double()
@@ -90,9 +90,7 @@ def _closed_forms(q: Tensor, k: Tensor, v: Tensor) -> list[tuple[int, str, Tenso
         (5, "sum-of-the-whole-tile", P @ v / P.sum()),
         (5, "sum-over-rows", P @ v / P.sum(dim=0)[:, None]),
         (5, "mean-instead-of-sum", P @ v / P.mean(dim=-1, keepdim=True)),
-        (6, "never-divided", P @ v),
         (6, "divided-twice", P @ v / P.sum(dim=-1, keepdim=True) ** 2),
-        (6, "no-write-back", torch.zeros_like(P @ v)),
     ]
 
 
@@ -110,7 +108,7 @@ def _between_tiles(evidence: Evidence) -> tuple[int | None, str, str, Run]:
 
 def _weights(run: Run) -> float | None:
     """Where the weights of a row add up to, at the row that is furthest from 1; None if NaN."""
-    output = run.record.output
+    output = run.output
     if output is None or not bool(output.isfinite().all()):
         return None
     flat = output.cpu().double().flatten()
@@ -131,10 +129,11 @@ def _rescaling(weights: Run, run: Run) -> tuple[int | None, str, str, Run]:
 
 
 def _accumulating(weights: Run, run: Run) -> tuple[int | None, str, str, Run]:
+    """α is 1 here, so that many mistakes look alike: no TODO is named."""
     total = _weights(weights)
     if total is None or abs(total - 1) < 1e-4:
         en = "When the maximum stays as it is, adding the next tile goes wrong."
         return None, en, "最大值不变时，加入下一个块就出错。", run
     shown = number(total)
     en = f"When the maximum stays as it is, your weights add up to {shown}, not to 1."
-    return 6, en, f"最大值不变时，你的权重之和是 {shown}，不是 1。", run
+    return None, en, f"最大值不变时，你的权重之和是 {shown}，不是 1。", run

@@ -94,7 +94,7 @@ class Broken:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The first run that got as far as it can, the names repaired for it, and the TODOs at fault."""
+    """The first run that got through, the names repaired for it, and the TODOs at fault."""
 
     run: Run
     repair: tuple[str, ...]

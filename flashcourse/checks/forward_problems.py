@@ -19,7 +19,7 @@ def _random(
 
 
 def compared(seed: int) -> list[Problem]:
-    """What the whole function is compared on: even, single-row, ragged and one tile, and float64."""
+    """What results are compared on: even, single-row and ragged blocks, one tile, float64."""
     g = torch.Generator().manual_seed(seed + 42)
     return [
         Problem("even", *_random(g, 8, 4), 2),

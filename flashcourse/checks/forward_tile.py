@@ -162,7 +162,7 @@ class View:
         return torch.exp(self.S - self.m_new) if got is None else got
 
     @cached_property
-    def l(self) -> Tensor:
+    def l(self) -> Tensor:  # noqa: E743
         return self.before("l_i")
 
     @cached_property
@@ -183,7 +183,7 @@ class View:
 
     @cached_property
     def alpha_at_output(self) -> Tensor:
-        """α as the output line can know it: if m_i was new before l_new already, that is TODO 5's."""
+        """α as the output line knows it: that m_i was new before l_new already is TODO 5's fault."""
         early = self.assigned_before("m_i", "l_new") and self.got("m_new") is not None
         return torch.ones_like(self.alpha) if early else self.alpha
 

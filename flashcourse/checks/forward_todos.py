@@ -102,7 +102,7 @@ def _seen(record: Record) -> frozenset[int]:
     return frozenset(todo for name, todo in last.items() if name in names)
 
 
-# ---- TODO 1 -----------------------------------------------------------------------------------------
+# ---- TODO 1 -------------------------------------------------------------------------------------
 
 
 def _start_fault(problem: Problem, record: Record, tiles: tuple[View, ...]) -> Fault | None:
@@ -137,7 +137,7 @@ def _whole_fault(
     return Fault(1, problem, name, got, want, line=record.lines.get(name), note=note)
 
 
-# ---- TODO 2 to 6, inside the tiles ------------------------------------------------------------------
+# ---- TODO 2 to 6, inside the tiles --------------------------------------------------------------
 
 
 def _holds(tiles: tuple[View, ...], name: str, right: Callable[[View], Tensor]) -> bool:
@@ -257,13 +257,13 @@ def _first_fault(
     return None
 
 
-# ---- the end of TODO 6 ------------------------------------------------------------------------------
+# ---- the end of TODO 6 --------------------------------------------------------------------------
 
 
 def _end_fault(
     problem: Problem, record: Record, tiles: tuple[View, ...], scheme: Scheme
 ) -> Fault | None:
-    """The rows returned must be the last out_i of each Q block, divided by l_i if it is deferred."""
+    """The rows returned must be each Q block's last out_i, divided by l_i if that is deferred."""
     if record.output is None or record.output.shape != (problem.q.shape[0], problem.v.shape[-1]):
         return None
     output = record.output.cpu().double()

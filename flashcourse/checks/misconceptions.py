@@ -63,7 +63,7 @@ TABLE = (
     _m(
         "m-starts-at-zero",
         1,
-        "What is the maximum of no numbers at all? If every score were −50, would your first m be right?",
+        "What is the maximum of no numbers at all? Would your first m be right if all scores were −50?",
         "一个数都没有时，最大值是多少？如果所有分数都是 −50，你的第一个 m 还对吗？",
         Text("m starts at −∞, so that max(m, x) = x", "m 从 −∞ 开始，这样 max(m, x) = x"),
         "`m = torch.full((seq_len, 1), -math.inf, dtype=q.dtype, device=q.device)`",
@@ -295,7 +295,7 @@ TABLE = (
     _m(
         "block-maximum-subtracted",
         4,
-        "The largest weight in each row is 1 in every tile. Relative to what do the older tiles count?",
+        "The largest weight of a row is 1 in every tile. What are the older tiles relative to?",
         "每个块里，每行最大的权重都是 1。那前面的块是以谁为基准的？",
         _P,
         _WEIGHTS,
@@ -411,7 +411,7 @@ TABLE = (
         "When you compute exp(m_i − m_new), is m_i still the old maximum?",
         "计算 exp(m_i − m_new) 时，m_i 还是旧的最大值吗？",
         Text(
-            "First α = exp(m_old − m_new), then m_i = m_new. A slice is a view: it follows the write.",
+            "First α = exp(m_old − m_new), then m_i = m_new. A slice is a view: writes show in it.",
             "先算 α = exp(m_old − m_new)，再令 m_i = m_new。切片是视图：一写回，它也跟着变。",
         ),
         "`alpha = torch.exp(m_i - m_new)`",
@@ -610,7 +610,7 @@ TABLE = (
         "When out_i is computed, are m_i and l_i still the old ones?",
         "计算 out_i 时，m_i 和 l_i 还是旧的吗？",
         Text(
-            "First out_i, then m_i = m_new and l_i = l_new. A slice is a view: it follows the write.",
+            "First out_i, then m_i = m_new and l_i = l_new. A slice is a view: writes show in it.",
             "先算 out_i，再令 m_i = m_new，l_i = l_new。切片是视图：一写回，它也跟着变。",
         ),
         _OUTPUT,

@@ -5,6 +5,9 @@ TODO's fault), the misconception (None: the finding must not name any), and the 
 `~` in an edit stands for twelve spaces, the indentation inside the inner loop.
 """
 
+# One answer a line, however long the line.
+# ruff: noqa: E501
+# fmt: off
 from __future__ import annotations
 
 from dataclasses import dataclass, field

@@ -81,9 +81,7 @@ def test_the_first_thing_said_is_true_of_at_least_95_in_100(capsys):
     count, known = len(said), sum(c.misconception is not None for c in CHAFF)
     marks_right = sum(s.marks_right for s in said)
     todo_right = sum(s.todo_right for s in said)
-    named = sum(
-        s.misconception_right for s, c in zip(said, CHAFF, strict=True) if c.misconception
-    )
+    named = sum(s.misconception_right for s, c in zip(said, CHAFF, strict=True) if c.misconception)
     with capsys.disabled():
         print(
             f"\nwheat: {len(WHEAT)} right answers. chaff: {count} wrong ones, {marks_right} with "

@@ -123,9 +123,9 @@ def wheat_flash_attention_1_order(q, k, v, block_size=2):
             mi_new = torch.maximum(mi, mij)
             li_new = torch.exp(mi - mi_new) * li + torch.exp(mij - mi_new) * lij
             old = (li * torch.exp(mi - mi_new))[:, None] * Oi
-            O[i : i + block_size] = (
-                old + torch.exp(mij - mi_new)[:, None] * (Pij @ Vj)
-            ) / li_new[:, None]
+            O[i : i + block_size] = (old + torch.exp(mij - mi_new)[:, None] * (Pij @ Vj)) / li_new[
+                :, None
+            ]
             l[i : i + block_size] = li_new
             m[i : i + block_size] = mi_new
     return O
@@ -229,7 +229,9 @@ def wheat_log_sum_exp_state(q, k, v, block_size=2):
             tile_lse = torch.logsumexp(s, dim=1, keepdim=True)
             tile_out = torch.exp(s - tile_lse) @ v[j : j + block_size]
             new = torch.logaddexp(lse[rows], tile_lse)
-            out[rows] = torch.exp(lse[rows] - new) * out[rows] + torch.exp(tile_lse - new) * tile_out
+            out[rows] = (
+                torch.exp(lse[rows] - new) * out[rows] + torch.exp(tile_lse - new) * tile_out
+            )
             lse[rows] = new
     return out
 
@@ -370,7 +372,11 @@ def wheat_chunks_and_cat(q, k, v, block_size=2):
             sc = q_blk.mm(k_blk.t())
             cur = torch.max(mx, sc.max(dim=1, keepdim=True)[0])
             ex, rescale = torch.exp(sc - cur), torch.exp(mx - cur)
-            den, num, mx = den * rescale + ex.sum(1, keepdim=True), num * rescale + ex.mm(v_blk), cur
+            den, num, mx = (
+                den * rescale + ex.sum(1, keepdim=True),
+                num * rescale + ex.mm(v_blk),
+                cur,
+            )
         finished.append(num / den)
     return torch.cat(finished, 0)
 
@@ -464,7 +470,9 @@ def wheat_tensor_of_minus_infinity(q, k, v, block_size=2):
             new_max = torch.where(block_max > running_max, block_max, running_max)
             weights = torch.exp(logits - new_max)
             factor = torch.where(
-                torch.isinf(running_max), torch.zeros_like(new_max), torch.exp(running_max - new_max)
+                torch.isinf(running_max),
+                torch.zeros_like(new_max),
+                torch.exp(running_max - new_max),
             )
             new_sum = factor * running_sum + weights.sum(dim=-1, keepdim=True)
             context = (factor * running_sum * context) / new_sum
