@@ -3,13 +3,14 @@ deserve, and a slip is named only when it explains every number."""
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
 from flashcourse import costs
-from flashcourse.checks import exercises, mark
+from flashcourse.checks import exercises, mark, numbers, probe
 
 SEEDS = (0, 1, 2)
 
@@ -346,7 +347,9 @@ def test_wrong_lengths(answer, points, misconception):
     check_deserved("memory.out_of_memory", answer, points, misconception)
 
 
-def test_an_endless_loop_is_too_slow():
+def test_an_endless_loop_is_too_slow(monkeypatch):
+    monkeypatch.setattr(numbers, "call", partial(probe.call, seconds=0.5))
+
     def answer(memory, batch, heads, d, b):
         n = 1
         while memory > 0:
@@ -355,6 +358,17 @@ def test_an_endless_loop_is_too_slow():
 
     marks = mark("memory.out_of_memory", answer)
     assert (marks.points, marks.status) == (0, "too_slow")
+
+
+def test_a_crash_costs_only_the_part_it_happens_in():
+    def answer(memory, batch, heads, d, b):
+        if batch * heads > 8:
+            raise ValueError("too many")
+        return first_by_bisection(memory, batch, heads, d, b)
+
+    marks = mark("memory.out_of_memory", answer, "en")
+    assert (marks.points, marks.status) == (16, "crashed")
+    assert "too many" in marks.findings[0].text.en
 
 
 def test_the_length_for_the_papers_gpu_is_the_lessons():

@@ -2,12 +2,13 @@
 deserve, and each common slip is named."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 
-from flashcourse.checks import exercises, mark
+from flashcourse.checks import exercises, mark, merging, online_softmax, probe
 
 INF = math.inf
 
@@ -623,10 +624,16 @@ def test_everything_wrong_earns_nothing():
     assert (marks.points, marks.status) == (0, "wrong")
 
 
-def test_a_merge_that_never_ends_is_too_slow_and_asked_once():
-    def answer(a, b):
+@pytest.mark.parametrize("exercise", ["safe", "online", "tiles", "merge"])
+def test_an_answer_that_never_ends_is_too_slow_and_is_asked_only_once(exercise, monkeypatch):
+    for module in (online_softmax, merging):
+        monkeypatch.setattr(module, "call", partial(probe.call, seconds=0.5))
+    asked = []
+
+    def answer(*args):
+        asked.append(args)
         while True:
             pass
 
-    marks = mark("softmax.merge", answer)
-    assert (marks.points, marks.status) == (0, "too_slow")
+    marks = mark(f"softmax.{exercise}", answer)
+    assert (marks.points, marks.status, len(asked)) == (0, "too_slow", 1)

@@ -121,20 +121,33 @@ class NumberExercise:
         """One Part for each of `parts`."""
         same = same or (lambda part, value, want: same_number(value, want))
         values: list[float] = []
+        found: dict[str, tuple[Finding, str]] = {}
         for case in self.cases:
-            outcome = call(answer, *case.arguments.values(), skeleton=self.skeleton)
-            if outcome.error is not None:
-                finding, status = finding_of(outcome.error), outcome.error.kind
-                return [Part(p, said, finding, status) for p, said in self.parts.values()]
-            number = as_number(outcome.value)
-            if number is None:
-                finding = not_a_number(outcome.value)
-                return [Part(p, said, finding) for p, said in self.parts.values()]
-            values.append(number)
-        slip = slip_behind(values, self.cases, self.slips)
-        found: dict[str, Finding] = {}
-        for case, value in zip(self.cases, values, strict=True):
-            want = self.want(**case.arguments)
-            if case.part not in found and not same(case.part, value, want):
-                found[case.part] = wrong_number(self.function, case, value, want, slip, self.hints)
-        return [Part(p, said, found.get(name)) for name, (p, said) in self.parts.items()]
+            value, problem = self._value(answer, case)
+            values.append(value)
+            if problem is not None:
+                found.setdefault(case.part, problem)
+            if problem is not None and problem[1] == "too_slow":
+                found = {name: found.get(name, problem) for name in self.parts}
+                break
+        else:
+            slip = slip_behind(values, self.cases, self.slips)
+            for case, value in zip(self.cases, values, strict=True):
+                want = self.want(**case.arguments)
+                if case.part not in found and not same(case.part, value, want):
+                    wrong = wrong_number(self.function, case, value, want, slip, self.hints)
+                    found[case.part] = (wrong, "wrong")
+        return [
+            Part(points, said, *found.get(name, (None, "wrong")))
+            for name, (points, said) in self.parts.items()
+        ]
+
+    def _value(self, answer: Any, case: Case) -> tuple[float, tuple[Finding, str] | None]:
+        """The answer's number for one case; NaN, and why, if there is none."""
+        outcome = call(answer, *case.arguments.values(), skeleton=self.skeleton)
+        if outcome.error is not None:
+            return math.nan, (finding_of(outcome.error), outcome.error.kind)
+        number = as_number(outcome.value)
+        if number is None:
+            return math.nan, (not_a_number(outcome.value), "wrong")
+        return number, None
