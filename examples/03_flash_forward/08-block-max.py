@@ -2,9 +2,10 @@
 # edition: zh
 # saved_by: jupyter
 # outcome: graded
-# marks: {test-todo1: 10, test-todo2: 10, test-todo3: 10, test-todo4: 10, test-todo5: 10, test-todo6: 10, test-whole: 20, test-tiling: 10, test-stability: 10}
+# marks: {test-todo1: 10, test-todo2: 10, test-todo3: 0, test-todo4: 10, test-todo5: 10, test-todo6: 10, test-whole: 20, test-tiling: 10, test-stability: 10}
 # why: >-
-#   m_new is the maximum of this tile only, so it can fall.
+#   m_new is the maximum of this tile only, so it can fall. The lines after it are right for the
+#   m_new that they get: one slip costs TODO 3 only.
 # ---
 
 # %% flash-forward

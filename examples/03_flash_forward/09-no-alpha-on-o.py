@@ -2,9 +2,9 @@
 # edition: en
 # saved_by: jupyter
 # outcome: graded
-# marks: {test-todo1: 10, test-todo2: 10, test-todo3: 10, test-todo4: 10, test-todo5: 10, test-todo6: 10, test-whole: 20, test-tiling: 10, test-stability: 10}
+# marks: {test-todo1: 10, test-todo2: 10, test-todo3: 10, test-todo4: 10, test-todo5: 10, test-todo6: 0, test-whole: 20, test-tiling: 10, test-stability: 10}
 # why: >-
-#   The sum is corrected by alpha, the output is not.
+#   The sum is corrected by alpha, the output is not: TODO 6.
 # ---
 
 # %% flash-forward

@@ -2,9 +2,9 @@
 # edition: zh
 # saved_by: jupyter
 # outcome: graded
-# marks: {test-todo1: 10, test-todo2: 10, test-todo3: 10, test-todo4: 10, test-todo5: 10, test-todo6: 10, test-whole: 20, test-tiling: 10, test-stability: 10}
+# marks: {test-todo1: 0, test-todo2: 10, test-todo3: 10, test-todo4: 10, test-todo5: 10, test-todo6: 10, test-whole: 20, test-tiling: 10, test-stability: 10}
 # why: >-
-#   m starts at 0, which is wrong when every score is far below 0.
+#   m starts at 0, which is wrong when every score is far below 0: TODO 1.
 # ---
 
 # %% flash-forward
