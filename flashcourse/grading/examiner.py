@@ -101,6 +101,18 @@ def _marks_data(result: Any) -> dict[str, Any] | None:
         "points": result.points,
         "max_points": result.max_points,
         "status": result.status,
+        "findings": [_finding_data(finding) for finding in result.findings[:20]],
+    }
+
+
+def _finding_data(finding: Any) -> dict[str, Any]:
+    """A Finding as plain data, each sentence as [English, Chinese]."""
+    return {
+        "text": list(finding.text),
+        "todo": finding.todo,
+        "misconception": finding.misconception,
+        "line": finding.line,
+        "hints": [list(hint) for hint in finding.hints],
     }
 
 

@@ -55,6 +55,8 @@ class CellMark:
     """What one graded cell got. points: None for an answer that a person has to mark.
 
     status: 'right', 'wrong', 'unfinished', 'crashed', 'too_slow', 'not_run', 'manual'.
+    findings: what the marks said, as data: text and hints as [English, Chinese], todo,
+    misconception.
     """
 
     grade_id: str
@@ -62,6 +64,7 @@ class CellMark:
     max_points: float
     status: str
     detail: str = ""
+    findings: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,7 @@ class Graded:
             "max_points": {mark.grade_id: mark.max_points for mark in self.marks},
             "status": {mark.grade_id: mark.status for mark in self.marks},
             "details": {m.grade_id: m.detail for m in self.marks if m.status in _STUDENTS_FAULT},
+            "findings": {m.grade_id: list(m.findings) for m in self.marks if m.findings},
             "unchanged": list(self.unchanged),
             "doubts": list(self.doubts),
             "lang": self.lang,

@@ -225,7 +225,8 @@ def test_mark(cell: Planned, answer: dict[str, Any]) -> CellMark:
     status = "right" if points == worth else "wrong"
     if marks is not None and marks["status"] != "right":
         status = marks["status"]
-    return CellMark(name, points, worth, status, (answer.get("detail") or "")[:300])
+    findings = tuple(marks["findings"]) if marks else ()
+    return CellMark(name, points, worth, status, (answer.get("detail") or "")[:300], findings)
 
 
 def is_memory_error(name: str, message: str) -> bool:
