@@ -16,6 +16,7 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from flashcourse.authoring.standalone import build_standalone
 from tests.environments.execute import VERSIONS, kernel, run_code
 from tests.environments.notebooks import released
 from tests.environments.recipes import RECIPES, ROOT, Recipe, python_of
@@ -58,11 +59,8 @@ def versions(python: Path) -> str:
 
 
 def without_network(recipe: Recipe) -> int:
-    """Build the standalone notebooks and the environment, then run this again with no network."""
-    from flashcourse.cli import main as flashcourse
-
-    if flashcourse(["--course", str(ROOT), "build", "--standalone"]):
-        return 1
+    """Make the standalone notebooks and the environment, then run this again with no network."""
+    build_standalone(ROOT)
     python_of(recipe)
     bwrap = shutil.which("bwrap")
     if bwrap is None:

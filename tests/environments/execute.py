@@ -27,11 +27,13 @@ def kernel(python: Path) -> Iterator[NotebookClient]:
     with tempfile.TemporaryDirectory(prefix="flashcourse-") as folder:
         manager = KernelManager()
         # By its interpreter and not by an installed kernelspec: nothing of this environment leaks.
-        manager.kernel_cmd = []
         spec = manager.kernel_spec
         assert spec is not None, "this environment has no Python kernel"
         spec.argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec.argv.append("--IPKernelApp.log_level=40")
+        # As Jupyter's kernelspec does; and older debuggers warn about Python 3.11 at each start.
         spec.env = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+        spec.env["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
         client = NotebookClient(
             nbformat.v4.new_notebook(),
             km=manager,
