@@ -8,6 +8,7 @@ import fnmatch
 import json
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -268,7 +269,9 @@ class Submitter:
             self.workers = sum(self.client.nthreads().values()) or workers
             return
         # Threads suffice: the work is done in the processes that the warmed one forks.
+        self._scratch = tempfile.TemporaryDirectory(prefix="flashcourse-")
         self.cluster = LocalCluster(
+            local_directory=self._scratch.name,
             n_workers=1,
             threads_per_worker=workers,
             processes=False,
@@ -305,3 +308,4 @@ class Submitter:
         if self.cluster is not None:
             with contextlib.suppress(Exception):
                 self.cluster.close(timeout=5)
+            self._scratch.cleanup()

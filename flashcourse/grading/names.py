@@ -53,6 +53,27 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
                 yield (alias.asname or alias.name.partition(".")[0]), node
 
 
+def without_idle_marks(source: str) -> str:
+    """The test cell without `mark(…)` lines whose value nobody sees, which are there for students.
+
+    IPython shows the last expression only. The lines stay, empty, so that numbers are the same.
+    """
+    tree = parse(source)
+    if tree is None or source != TransformerManager().transform_cell(source).rstrip("\n"):
+        return source
+    lines = source.split("\n")
+    for statement in tree.body[:-1]:
+        if _is_mark(statement) and statement.end_lineno is not None:
+            for number in range(statement.lineno - 1, statement.end_lineno):
+                lines[number] = ""
+    return "\n".join(lines)
+
+
+def _is_mark(statement: ast.stmt) -> bool:
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "id", "") == "mark"
+
+
 class CourseNames:
     """What the course's own code cells import and define.
 
