@@ -513,7 +513,7 @@ def _plain_number(value: Any) -> float | None:
 
 
 def _share_finding(value: Any, exponent: Tensor, offset: float) -> Finding | None:
-    share = lambda limit, extra: (torch.exp2(exponent + extra) > limit).double().mean().item()
+    share = lambda limit, extra: (exponent + extra > math.log2(limit)).double().mean().item()
     right, number = share(E4M3_MAX, offset), _plain_number(value)
     if number is not None and abs(number - right) < 1e-9:
         return None
@@ -537,7 +537,8 @@ def _share_finding(value: Any, exponent: Tensor, offset: float) -> Finding | Non
 
 
 def _safe_finding(value: Any, tau: float) -> Finding | None:
-    right, number = math.floor(math.log2(E4M3_MAX) - tau), _plain_number(value)
+    right = max(n for n in range(-64, 64) if 2.0 ** (tau + n) <= E4M3_MAX)
+    number = _plain_number(value)
     if number == right:
         return None
     got = "None" if number is None else f"{number:g}"
