@@ -44,6 +44,39 @@
     return n < 1 << 20 ? `${+(n / 1024).toFixed(1)} KiB` : `${+(n / (1 << 20)).toFixed(1)} MiB`;
   }
 
+  /** Makes `target` hold this HTML, touching only what differs: the browser lays out less. */
+  function put(target, html) {
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    sync(target, template.content);
+  }
+
+  function sync(old, fresh) {
+    while (old.childNodes.length > fresh.childNodes.length) old.lastChild.remove();
+    let from = old.firstChild;
+    for (let to = fresh.firstChild, after; to; to = after, from = from && from.nextSibling) {
+      after = to.nextSibling;
+      if (!from) old.append(to);
+      else if (from.nodeName !== to.nodeName) { from.replaceWith(to); from = to; }
+      else if (to.nodeType === Node.TEXT_NODE) {
+        if (from.data !== to.data) from.data = to.data;
+      } else {
+        syncAttributes(from, to);
+        sync(from, to);
+      }
+    }
+  }
+
+  function syncAttributes(from, to) {
+    for (const name of from.getAttributeNames()) {
+      if (!to.hasAttribute(name)) from.removeAttribute(name);
+    }
+    for (const name of to.getAttributeNames()) {
+      const value = to.getAttribute(name);
+      if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+    }
+  }
+
   // ------------------------------------------------------------ the algorithm's values
 
   /** Sizes of the run, and for a tile the rows and keys in it. */
@@ -126,7 +159,7 @@
   /** The learner's tile: the exact one, with what differs put in its place. */
   function learnersTile(exact, differing, unseen) {
     const rows = exact.rows.map((row) => ({ ...row, bad: new Set() }));
-    const put = (name, values) => rows.forEach((row, x) => {
+    const place = (name, values) => rows.forEach((row, x) => {
       const field = NAMES[name], width = MANY.has(field) ? row[field].length : 1;
       const own = values && Array.from(values.slice(x * width, (x + 1) * width));
       const right = exact.rows[x][field];
@@ -135,9 +168,9 @@
         row.bad.add(field);
       }
     });
-    for (const name of unseen) put(name, null);
+    for (const name of unseen) place(name, null);
     for (const [name, values] of Object.entries(differing)) {
-      put(name, values ? floatsOf(values) : null);
+      place(name, values ? floatsOf(values) : null);
     }
     return { ...exact, rows };
   }
@@ -332,14 +365,13 @@
     const rows = own.rows.map((row, x) => {
       const cells = exact.rows[x][name].map((right, y) => {
         const mine = row[name] === null ? null : row[name][y];
-        const tag = `data-name="${name}" data-row="${row.row}" data-key="${exact.keys[y]}"`;
-        if (mine === null) return `<td class="missing" ${tag}>—</td>`;
+        if (mine === null) return `<td class="missing">—</td>`;
         const bad = row.bad?.has(name) && differs(mine, right);
         const shade = name === "P" && !bad && Number.isFinite(mine)
           ? ` style="background:rgba(var(--rise),${(0.04 + 0.4 * clamp(mine, 0, 1)).toFixed(2)})"`
           : "";
-        return bad ? `<td class="bad"><span ${tag}>${num(mine)}</span> ≠<small>✓ ${num(right)}</small></td>`
-          : `<td${shade} ${tag}>${num(mine)}</td>`;
+        return bad ? `<td class="bad">${num(mine)} ≠<small>✓ ${num(right)}</small></td>`
+          : `<td${shade}>${num(mine)}</td>`;
       });
       return `<tr><th scope="row">q${row.row}</th>${cells.join("")}</tr>`;
     });
@@ -649,15 +681,13 @@
       const row = Math.min(this.row ?? Math.max(0, worst), own.rows.length - 1);
       const O = this.shownDivide === "end" ? "Õ" : "O";
       const cut = Math.max(right.end - right.first, right.right - right.left, g.dimV) > g.shown ? `<p class="legend">${esc(fill(w.cut, { n: g.shown }))}</p>` : "";
-      const picked = this.root.activeElement?.dataset.pick;
-      this.find(".numbers").innerHTML = `<div class="pair">
+      put(this.find(".numbers"), `<div class="pair">
           ${matrix("S", `S_ij <small>= q·kᵀ/√d</small>`, right, own)}
           ${matrix("P", `P_ij <small>= exp(S − m)</small>`, right, own)}</div>
-        <div class="state"><h4>${esc(w.state)}</h4>${stateLines(right, own, row, w, O)}</div>${cut}`;
-      this.find(".laws").innerHTML = `<h4>${esc(fill(w.laws, { row: `q${right.first + row}` }))}</h4>
+        <div class="state"><h4>${esc(w.state)}</h4>${stateLines(right, own, row, w, O)}</div>${cut}`);
+      put(this.find(".laws"), `<h4>${esc(fill(w.laws, { row: `q${right.first + row}` }))}</h4>
         <ol>${formulaList(right, own, row, g, this.shownDivide, bj === g.across - 1, w,
-          this.own ? yours.code : null)}</ol>`;
-      if (picked !== undefined) this.find(`[data-pick="${picked}"]`)?.focus();
+          this.own ? yours.code : null)}</ol>`);
       const spoken = own.rows[row], n = (x) => (Array.isArray(x) ? vector(x) : num(x));
       this.say(fill(w.spoken, { where: this.find(".where").textContent, row: `q${spoken.row}`,
         m: n(spoken.m1), l: n(spoken.l1), alpha: n(right.rows[row].alpha), O: n(spoken.O1) }));
@@ -672,9 +702,9 @@
       const facts = [[w.sumTop, num(this.top[n])],
         [w.sumRise, `${Math.round(this.rise[n] / 255 * (r1 - r0))} / ${r1 - r0}`],
         [w.sumAlpha, num(this.alpha[n] / 255)]];
-      this.find(".numbers").innerHTML = `<div class="state"><h4>${esc(w.summary)}</h4>${facts.map(
+      put(this.find(".numbers"), `<div class="state"><h4>${esc(w.summary)}</h4>${facts.map(
         ([name, x]) => `<div class="line" style="grid-template-columns:1fr auto"><span>${esc(name)}
-        </span><b>${x}</b></div>`).join("")}<p class="hint">${esc(w.hidden)}</p></div>`;
+        </span><b>${x}</b></div>`).join("")}<p class="hint">${esc(w.hidden)}</p></div>`);
       this.say(this.find(".where").textContent);
     }
 
@@ -691,7 +721,7 @@
       const loop = this.shownLoop === "kv" ? "kv" : "q";
       const chips = moves(g, loop, bi, bj).map(([way, kind, name, n]) =>
         `<span class="chip ${kind}">${way === "in" ? "↓" : "↑"} ${name} · ${count(n)}</span>`);
-      this.find(".mem").innerHTML = `<h4>${esc(w.moved)}</h4><div class="chips">${chips.join("")}</div>
+      put(this.find(".mem"), `<h4>${esc(w.moved)}</h4><div class="chips">${chips.join("")}</div>
         <h4>${esc(w.hbm)}</h4>
         <div class="meter"><div class="will" style="width:${percent(all / full)}%"></div>
           <div style="width:${percent(done / full)}%"></div></div>
@@ -704,7 +734,7 @@
           size: bytes(data.sram), name: esc(data.sramName), percent: +(100 * share).toPrecision(2),
           block: count(largestBlock(g, data.sram / E)) })}</p>
         <p class="with">${fill(w.never, { n: count(g.rows * g.keys), tile:
-          count((r1 - r0) * (c1 - c0)) })}</p>`;
+          count((r1 - r0) * (c1 - c0)) })}</p>`);
     }
 
     // -------------------------------------------------------- light or dark
