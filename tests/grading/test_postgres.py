@@ -44,7 +44,7 @@ def db_url() -> Iterator[str]:
     options = f"-k {folder} -h '' -F"
     as_its_user(control, "-D", data, "-o", options, "-w", "-l", folder / "log", "start")
     try:
-        yield f"postgresql://course@/postgres?host={folder}"
+        yield f"postgresql+psycopg2://course@/postgres?host={folder}"
     finally:
         as_its_user(control, "-D", data, "-m", "immediate", "stop")
         shutil.rmtree(folder)

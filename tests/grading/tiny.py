@@ -14,6 +14,7 @@ CONFIG = """\
 from flashcourse.grading import configure
 
 c = get_config()
+c.CourseDirectory.course_id = "tiny_course"
 configure(c)
 """
 
