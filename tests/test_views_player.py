@@ -120,6 +120,11 @@ def test_each_name_comes_with_the_line_of_the_learners_code_that_assigned_it():
         assert source.read().splitlines()[line - 1].strip() == text
 
 
+def test_a_statement_over_several_lines_is_shown_whole():
+    line, text = yours(flash_attention_forward_sim)["code"]["out_i"]
+    assert text.startswith("out_i = ") and text.count("(") == text.count(")") > 2
+
+
 def test_an_unfinished_function_plays_as_far_as_it_goes_and_is_not_called_wrong():
     run = yours(unfinished, lang="zh")
     assert run["tone"] == "open" and "还没写完" in run["message"]

@@ -7,10 +7,12 @@ function costs next to nothing and a wrong one shows where it goes wrong.
 
 from __future__ import annotations
 
+import ast
 import base64
 import inspect
 import math
-from collections.abc import Callable, Iterator
+import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -374,7 +376,8 @@ def _difference_text(first: Difference) -> Text:
 
 
 def _error_text(error: Any, tiles: int) -> Text:
-    said = f"{error.type_name}: {error.message}".rstrip(": ")
+    words = " ".join(error.message.split())
+    said = f"{error.type_name}: {words}"[:160].rstrip(": ")
     if error.kind == "unfinished":
         return Text(f"Not finished yet. It runs as far as shown, {tiles} tiles ({said}).",
                     f"还没写完。目前只能运行到这里，共 {tiles} 个分块（{said}）。")  # fmt: skip
@@ -386,19 +389,26 @@ def _error_text(error: Any, tiles: int) -> Text:
 
 
 def _code(tiles: list[Any], function: Callable) -> dict[str, list]:
-    """For each name the line number and the text of the line that assigned it."""
-    source = dict(_source_lines(function))
+    """For each name the line number and the text of the statement that assigned it."""
+    statements = _statements(function)
     lines: dict[str, int] = {}
     for tile in tiles:
         for name, line in tile.lines.items():
             lines.setdefault(name, line)
-    return {name: [line, source[line]] for name, line in lines.items() if line in source}
+    return {name: [line, statements[line]] for name, line in lines.items() if line in statements}
 
 
-def _source_lines(function: Callable) -> Iterator[tuple[int, str]]:
+def _statements(function: Callable) -> dict[int, str]:
+    """The function's simple statements by each of their lines, written on one line."""
     try:
         lines, start = inspect.getsourcelines(function)
-    except (OSError, TypeError):
-        return
-    for number, line in enumerate(lines, start or 1):
-        yield number, line.strip()
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except (OSError, TypeError, SyntaxError):
+        return {}
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign):
+            rows = range(node.lineno, (node.end_lineno or node.lineno) + 1)
+            text = " ".join(line.strip() for line in lines[rows.start - 1 : rows.stop - 1])
+            found.update({row + max(start, 1) - 1: text for row in rows})
+    return found
