@@ -15,6 +15,7 @@ PARTS = (
     "flashcourse.collecting.cli",
     "flashcourse.grading.cli",
     "flashcourse.handin.cli",
+    "flashcourse.report.cli",
 )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FILE = "students.csv"
@@ -18,11 +18,13 @@ NUMBERS = ("canvas_id", "moodle_id", "number")
 
 @dataclass(frozen=True)
 class Student:
-    """id: the folder's name in submitted/. keys: the normalised forms that stand for them."""
+    """id: the folder's name in submitted/. keys: the normalised forms that stand for them.
+    row: their line of the file, by column (first_name, email, canvas_id and the like)."""
 
     id: str
     name: str
     keys: frozenset[str]
+    row: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ class Roster:
         """The students that any of the clues (id, name, address, number) stands for."""
         wanted = {normal(clue) for clue in clues if clue}
         return [student for student in self.students if student.keys & wanted]
+
+    def by_id(self, student_id: str) -> Student | None:
+        return next((student for student in self.students if student.id == student_id), None)
 
     def __bool__(self) -> bool:
         return bool(self.students)
@@ -58,14 +63,16 @@ def read_roster(path: Path) -> Roster:
 
 def student(student_id: str, row: dict[str, str]) -> Student:
     first, last = row.get("first_name", ""), row.get("last_name", "")
-    name = row.get("name") or f"{first} {last}".strip()
+    chinese = any("\u4e00" <= letter <= "\u9fff" for letter in last)
+    full = f"{last}{first}" if chinese else f"{first} {last}".strip()
+    name = row.get("name") or full
     clues = [student_id, name, row.get("email", ""), *(row.get(n, "") for n in NUMBERS)]
     # Canvas writes "lastfirst", and either order is in use.
     words = name.split()
     clues += [f"{first}{last}", f"{last}{first}", "".join(words[::-1])]
     if len(words) > 2:
         clues.append(words[-1] + "".join(words[:-1]))
-    return Student(student_id, name, frozenset(normal(clue) for clue in clues if normal(clue)))
+    return Student(student_id, name, frozenset(normal(clue) for clue in clues if normal(clue)), row)
 
 
 def normal(text: str) -> str:

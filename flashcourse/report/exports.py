@@ -1,0 +1,87 @@
+"""The marks as files: everything as CSV, and what Moodle and Canvas import."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from flashcourse.collecting.roster import Student
+from flashcourse.grading.outcome import KINDS
+from flashcourse.report.gather import Class, Work
+from flashcourse.report.insight import outcome_text
+
+
+def marks_csv(known: Class, lang: str) -> str:
+    """One line a student: points by grade id, the total, the outcome, doubts."""
+    ids = list(known.grade_ids())
+    header = ["student", "name", "edition", *ids, "total", "max", "outcome", "doubts"]
+    rows = [
+        [
+            work.student,
+            work.name,
+            work.lang,
+            *("" if work.points.get(i) is None else f"{work.points[i]:g}" for i in ids),
+            f"{work.total:g}",
+            f"{known.max_score:g}",
+            KINDS[work.outcome].in_(lang),
+            len(work.doubts),
+        ]
+        for work in known.works
+    ]
+    rows += [[student, name, "", *[""] * len(ids), "", f"{known.max_score:g}", "", 0]
+             for student, name in known.missing]  # fmt: skip
+    return to_csv([header, *rows])
+
+
+def moodle_csv(known: Class, lang: str) -> str:
+    """For Grades → Import → CSV: map 'ID number' or 'Email address', and the lesson's column."""
+    header = ["ID number", "Full name", "Email address", known.title.in_(lang), "Feedback"]
+    rows = [
+        [
+            work.student,
+            work.name,
+            details(known, work).get("email", ""),
+            f"{work.total:g}",
+            outcome_text(work).in_(work.lang),
+        ]
+        for work in known.works
+    ]
+    return to_csv([header, *rows])
+
+
+def canvas_csv(known: Class, lang: str) -> str:
+    """For Gradebook → Import: a column with the lesson's title is made, or matched by its name."""
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", known.title.in_(lang)]
+    possible = ["    Points Possible", "", "", "", "", f"{known.max_score:g}"]
+    rows = []
+    for work in known.works:
+        row = details(known, work)
+        last, first = row.get("last_name", ""), row.get("first_name", "")
+        name = f"{last}, {first}" if last and first else work.name or work.student
+        login = row.get("login") or row.get("email", "")
+        section = row.get("section", "")
+        rows.append(
+            [name, row.get("canvas_id", ""), work.student, login, section, f"{work.total:g}"]
+        )
+    return to_csv([header, possible, *rows])
+
+
+def details(known: Class, work: Work) -> dict[str, str]:
+    student: Student | None = known.roster.by_id(work.student)
+    return student.row if student else {}
+
+
+def to_csv(rows: list[list[Any]]) -> str:
+    """With a byte order mark, so that a spreadsheet reads Chinese names."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\r\n").writerows(
+        [[harmless(v) for v in row] for row in rows]
+    )
+    return "\ufeff" + buffer.getvalue()
+
+
+def harmless(value: Any) -> Any:
+    """A spreadsheet takes a text that begins like this for a formula."""
+    text = str(value)
+    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

@@ -1,0 +1,209 @@
+"""Read what collecting and grading wrote about one lesson."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from flashcourse.collecting.roster import FILE, Roster, read_roster
+from flashcourse.collecting.storage import read_record
+from flashcourse.grading.export import grading_of
+from flashcourse.words import LANGUAGES, Text
+
+
+class NothingGraded(RuntimeError):
+    """The lesson has no graded submission. The message says what to do."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One finding of a check. misconception: its id or ''. line: the learner's line, or ''."""
+
+    grade_id: str
+    text: Text
+    misconception: str = ""
+    hints: tuple[Text, ...] = ()
+    line: str = ""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One student's graded submission.
+
+    outcome, where, detail: as in grading's Outcome. points: by grade id, None waits for a person.
+    score: what counts, marks given by hand and penalties included; None if it isn't known.
+    """
+
+    student: str
+    name: str
+    lang: str
+    outcome: str
+    where: str
+    detail: str
+    points: dict[str, float | None]
+    max_points: dict[str, float]
+    status: dict[str, str]
+    said: tuple[Said, ...] = ()
+    doubts: tuple[str, ...] = ()
+    score: float | None = None
+    unchanged: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float:
+        return self.score if self.score is not None else sum(p or 0 for p in self.points.values())
+
+
+@dataclass(frozen=True)
+class Class:
+    """One lesson's class. missing: listed students with no submission, as (id, name).
+    collected: collecting's record of each file that has a doubt or was refused."""
+
+    lesson: str
+    title: Text
+    works: tuple[Work, ...]
+    missing: tuple[tuple[str, str], ...] = ()
+    collected: tuple[dict[str, Any], ...] = ()
+    roster: Roster = field(default_factory=Roster)
+    anonymous: bool = False
+
+    @property
+    def max_score(self) -> float:
+        return sum(self.grade_ids().values())
+
+    def grade_ids(self) -> dict[str, float]:
+        """Every graded cell with its points, in the lesson's order."""
+        found: dict[str, float] = {}
+        for work in self.works:
+            for grade_id, points in work.max_points.items():
+                found.setdefault(grade_id, points)
+        return found
+
+
+def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
+    """Everything known about `lesson` in the course at `root`. Raises NothingGraded."""
+    if roster is None:
+        roster = read_roster(root / FILE) if (root / FILE).is_file() else Roster()
+    scores = gradebook_scores(root, lesson)
+    works = []
+    for path in sorted((root / "autograded").glob(f"*/{lesson}/{lesson}.ipynb")):
+        grading = grading_of(path)
+        if grading is not None:
+            student = path.parent.parent.name
+            listed = roster.by_id(student)
+            work = read_work(student, listed.name if listed else "", grading, path)
+            works.append(replace(work, score=scores.get(student)))
+    if not works:
+        raise NothingGraded(
+            f"no submission of {lesson} is graded: run `flashcourse grade {lesson}` first"
+        )
+    there = {work.student for work in works}
+    missing = [(s.id, s.name) for s in roster.students if s.id not in there]
+    collected = [
+        entry
+        for entry in read_record(root / "submitted", lesson)
+        if any(note["kind"] != "repair" for note in entry["notes"])
+    ]
+    title = read_title(root, lesson)
+    return Class(lesson, title, tuple(works), tuple(missing), tuple(collected), roster)
+
+
+def read_work(student: str, name: str, grading: dict[str, Any], path: Path) -> Work:
+    """One submission from what grading noted in its notebook."""
+    outcome = grading["outcome"]
+    lines = answer_lines(path)
+    said = [
+        Said(
+            grade_id,
+            Text(*finding["text"]),
+            finding.get("misconception") or "",
+            tuple(Text(*hint) for hint in finding.get("hints", ())),
+            lines.get(finding.get("line"), ""),
+        )
+        for grade_id, findings in grading.get("findings", {}).items()
+        for finding in findings
+    ]
+    return Work(
+        student,
+        name,
+        grading["lang"],
+        outcome["kind"],
+        outcome["where"],
+        outcome["detail"],
+        grading["points"],
+        grading["max_points"],
+        grading["status"],
+        tuple(said),
+        tuple(grading["doubts"]),
+        unchanged=tuple(grading["unchanged"]),
+    )
+
+
+def answer_lines(path: Path) -> dict[Any, str]:
+    """The lines of the answer by number, comments left out; empty if there are several answers."""
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    answers = []
+    for cell in notebook["cells"]:
+        grading = cell["metadata"].get("nbgrader", {})
+        if grading.get("solution") and not grading.get("grade"):
+            answers.append("".join(cell["source"]))
+    if len(answers) != 1:
+        return {}
+    # A comment may hold a name; the code of one line does not tell whose it is.
+    lines = answers[0].split("\n")
+    return {number: line.split("#")[0].strip() for number, line in enumerate(lines, 1)}
+
+
+def gradebook_scores(root: Path, lesson: str) -> dict[str, float]:
+    """What counts for each student by nbgrader's gradebook; empty where there is none."""
+    path = root / "gradebook.db"
+    if not path.is_file():
+        return {}
+    from nbgrader.api import Gradebook, MissingEntry
+
+    with Gradebook(f"sqlite:///{path}") as gradebook:
+        try:
+            submissions = gradebook.assignment_submissions(lesson)
+        except MissingEntry:
+            return {}
+        return {
+            s.student.id: max(0.0, s.score - (s.late_submission_penalty or 0.0))
+            for s in submissions
+        }
+
+
+def read_title(root: Path, lesson: str) -> Text:
+    titles = []
+    for lang in LANGUAGES:
+        path = root / "release" / lang / lesson / f"{lesson}.ipynb"
+        try:
+            metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+            titles.append(str(metadata["flashcourse"]["title"]))
+        except (OSError, ValueError, KeyError):
+            titles.append(lesson)
+    return Text(*titles)
+
+
+def without_names(known: Class) -> Class:
+    """The same class with made-up ids, in an order that tells nothing."""
+    students = [*(work.student for work in known.works), *(student for student, _ in known.missing)]
+    shuffled = sorted(students, key=lambda s: hashlib.sha256(s.encode()).digest())
+    width = len(str(len(shuffled)))
+    alias = {student: f"#{number:0{width}}" for number, student in enumerate(shuffled, 1)}
+    works = [replace(work, student=alias[work.student], name="") for work in known.works]
+    missing = [(alias[student], "") for student, _ in known.missing]
+    # Sentences of collecting quote names and files: only how many there are is kept.
+    collected = [
+        {**entry, "student": alias.get(entry["student"], "?"), "path": "", "name": ""}
+        for entry in known.collected
+    ]
+    return replace(
+        known,
+        works=tuple(sorted(works, key=lambda work: work.student)),
+        missing=tuple(sorted(missing)),
+        collected=tuple(collected),
+        roster=Roster(),
+        anonymous=True,
+    )
