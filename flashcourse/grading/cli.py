@@ -90,7 +90,13 @@ def write_json(path: Path, lesson: str, report: Any) -> None:
         for student, notebooks in sorted(report.summaries.items())
         for name, summary in notebooks.items()
     ]
-    result = {"lesson": lesson, "submissions": submissions, "failed": report.failed}
+    result = {
+        "lesson": lesson,
+        "submissions": submissions,
+        "failed": report.failed,
+        "seconds": round(report.seconds, 3),
+        "writing_seconds": round(report.writing_seconds, 3),
+    }
     path.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 

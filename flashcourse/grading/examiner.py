@@ -6,10 +6,13 @@ The names of the student's are stand-ins here; what they return is data of check
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import os
 import time
 from typing import Any
+
+import torch
 
 from flashcourse.grading.channel import Channel, ChannelClosed
 from flashcourse.grading.limits import MIB, Limits
@@ -44,7 +47,23 @@ class _Examiner:
             _use_language(request["language"])
             self.names = CourseNames(request["course"], set(request["answers"]))
             return {"prepared": True}
+        if request["do"] == "measure":
+            return self._measure(request)
         return self._test(request)
+
+    def _measure(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call an attention function on inputs large enough to be seen from outside."""
+        self.student.deadline = time.monotonic() + request["seconds"]
+        self.student.call_seconds = request["seconds"]
+        try:
+            function = self.student.look(request["name"])
+            names = list(inspect.signature(function).parameters)
+            if names[:3] != ["q", "k", "v"] or "block_size" not in names:
+                return {"called": False}
+            q, k, v = torch.randn(3, request["rows"], 2)
+            return {"called": function(q, k, v, block_size=request["block_size"]) is not None}
+        except (StandInError, NameError, TypeError, ValueError):
+            return {"called": False}
 
     def _test(self, request: dict[str, Any]) -> dict[str, Any]:
         self.student.deadline = time.monotonic() + request["seconds"]

@@ -127,7 +127,7 @@ def _collect(course: CourseNotebook, plan: Plan, run: Run) -> Graded:
         notebook=_notebook(course, plan, run),
         answers=tuple(names),
         unchanged=unchanged,
-        doubts=doubts_of(plan),
+        doubts=(*doubts_of(plan), *run.doubts),
         lang=course.lang,
         peak_mib=run.peak_mib,
     )

@@ -48,7 +48,7 @@ class Process:
         self.ended = threading.Event()
         self.forked = threading.Event()
         self.peak_mib = 0.0
-        self._baseline = 0
+        self._baseline = self._before = 0
         self._pid: int | None = None
 
     def kill(self) -> None:
@@ -74,6 +74,25 @@ class Process:
             pid = int(fields["Pid"])
             self._pid = pid if pid > 0 else None
         return self._pid
+
+    def forget_peak(self) -> bool:
+        """Let the peak of `grown_mib` begin now; False where the kernel doesn't allow it."""
+        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/clear_refs", "w") as file:
+            file.write("5")
+            self._before = self._peak_kib("VmRSS")
+            return True
+        return False
+
+    def grown_mib(self) -> float:
+        """Its largest memory since `forget_peak`, beyond what it had then."""
+        return max(0, self._peak_kib("VmHWM") - self._before) / 1024
+
+    def _peak_kib(self, field: str) -> int:
+        with contextlib.suppress(OSError), open(f"/proc/{self.pid}/status") as status:
+            for line in status:
+                if line.startswith(field):
+                    return int(line.split()[1])
+        return 0
 
     def memory_mib(self) -> float:
         """Memory that it and its children use beyond what it began with."""

@@ -14,6 +14,9 @@ from flashcourse.grading.outcome import CellMark, Outcome
 from flashcourse.grading.pool import Pool, Process, readable
 
 WATCH_SECONDS = 0.04
+# Larger than what the C library keeps for itself when it is freed (32 MiB).
+ROWS, TILE = 3072, 512
+WHOLE_MIB = ROWS * ROWS * 4 / 2**20
 
 
 @dataclass
@@ -25,6 +28,7 @@ class Run:
     marks: dict[int, CellMark] = field(default_factory=dict)
     events: list[Outcome] = field(default_factory=list)
     ended: Outcome | None = None
+    doubts: list[str] = field(default_factory=list)
     student_seconds: float = 0.0
     peak_mib: float = 0.0
 
@@ -60,6 +64,7 @@ class Runner:
             try:
                 self._prepare(lang)
                 self._run_cells(plan.cells)
+                self._measure()
             finally:
                 self.examiner.close()
         finally:
@@ -106,6 +111,27 @@ class Runner:
             self._note(cell, where, answer)
         except Ended as end:
             self._end(where, end)
+
+    def _measure(self) -> None:
+        """Watch from outside whether a function that claims tiles makes the whole score matrix."""
+        earned = sum(mark.points or 0 for mark in self.result.marks.values())
+        names = sorted({name for cell in self.course.cells for name in cell.defines})
+        if self.result.ended is not None or not earned or not names:
+            return
+        request = {"do": "measure", "rows": ROWS, "block_size": TILE, "seconds": 5.0}
+        for name in names:
+            if not self.student.forget_peak():
+                return
+            try:
+                answer = self._ask(self.examiner, dict(request, name=name), 10.0)
+            except Ended:
+                return
+            grown = self.student.grown_mib()
+            if answer["called"] and grown > 0.9 * WHOLE_MIB:
+                self.result.doubts.append(
+                    f"`{name}` took {grown:.0f} MiB for {ROWS} rows in tiles of {TILE}; "
+                    f"all {ROWS} × {ROWS} scores are {WHOLE_MIB:.0f} MiB"
+                )
 
     def _note(self, cell: Planned, where: str, answer: dict[str, Any]) -> None:
         """Remember what in a student's cell decides the outcome."""

@@ -1,0 +1,94 @@
+"""Lesson 3 itself, graded apart: sample students get what they deserve, cheats get a doubt."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from flashcourse.grading.course import CourseNotebook, load_course
+from flashcourse.grading.grade import Settings, grade
+from flashcourse.grading.limits import Limits
+from flashcourse.grading.outcome import Graded
+from flashcourse.grading.pool import Pool
+
+ROOT = Path(__file__).parents[2]
+LESSON = "03_flash_forward"
+NAME = "flash_attention_forward_sim"
+SETTINGS = Settings(limits=Limits(cell_seconds=20.0), seed=3)
+
+
+@pytest.fixture(scope="module")
+def lesson() -> dict[str, CourseNotebook]:
+    return load_course(ROOT, LESSON)[LESSON]
+
+
+def answered(answer: str, own: str = "") -> bytes:
+    """The English release with this answer, and a cell of the student's own before it."""
+    path = ROOT / "release" / "en" / LESSON / f"{LESSON}.ipynb"
+    notebook = json.loads(path.read_text("utf-8"))
+    cells = []
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("nbgrader", {}).get("grade_id") == "flash-forward":
+            cells.append({"cell_type": "code", "metadata": {}, "source": own})
+            cell["source"] = answer
+        cells.append(cell)
+    notebook["cells"] = cells
+    return json.dumps(notebook).encode()
+
+
+def points(graded: Graded) -> dict[str, float | None]:
+    return {m.grade_id: m.points for m in graded.marks if m.status != "manual"}
+
+
+@pytest.mark.parametrize("student", ["02-right-deferred", "05-todo-1-to-3", "08-block-max"])
+def test_a_sample_student_gets_what_is_deserved(
+    pool: Pool, lesson: dict[str, CourseNotebook], student: str
+) -> None:
+    sys.path.insert(0, str(ROOT / "examples"))
+    import nbformat
+    from sample_class import handed_in, read_submission
+
+    sample = read_submission(ROOT / "examples" / LESSON / f"{student}.py")
+    data = nbformat.writes(handed_in(sample, ROOT)).encode()
+    graded = grade(data, lesson, pool, SETTINGS)
+    deserved = {k: v for k, v in sample.marks.items() if k in points(graded)}
+    assert {k: points(graded)[k] for k in deserved} == deserved
+    assert graded.outcome.kind == sample.outcome
+    assert graded.doubts == ()
+
+
+ALL_AT_ONCE = f"""\
+def {NAME}(q, k, v, block_size=2):
+    S = q @ k.T / math.sqrt(q.shape[1])
+    P = torch.exp(S - S.amax(-1, keepdim=True))
+    return P @ v / P.sum(-1, keepdim=True)
+"""
+
+
+def test_all_scores_at_once_get_no_tiling_points_and_are_seen_from_outside(
+    pool: Pool, lesson: dict[str, CourseNotebook]
+) -> None:
+    graded = grade(answered(ALL_AT_ONCE), lesson, pool, SETTINGS)
+    assert points(graded)["test-tiling"] == 0
+    assert any("in tiles of 512" in doubt for doubt in graded.doubts)
+
+
+FORGE = """\
+import flashcourse, flashcourse.record as fr, flashcourse.recording as fi
+def forged(function, q, k, v, block_size=2, **options):
+    return fr.Record(torch.softmax(q @ k.T / q.shape[1] ** 0.5, -1) @ v, "Tensor", seconds=0.01)
+fr.record = flashcourse.record = fi.record_here = forged
+"""
+
+
+def test_a_forged_record_gains_nothing_and_is_a_doubt(
+    pool: Pool, lesson: dict[str, CourseNotebook]
+) -> None:
+    graded = grade(answered(ALL_AT_ONCE, FORGE), lesson, pool, SETTINGS)
+    got = points(graded)
+    assert got["test-tiling"] == 0
+    assert sum(value or 0 for name, value in got.items() if "todo" in name) == 0
+    assert any("flashcourse.record" in doubt for doubt in graded.doubts)
