@@ -106,6 +106,12 @@ def test_success_counts_each_way_in_which_an_exercise_can_end(course):
     assert rows["thinking-1"].average == pytest.approx(0.4)
 
 
+def test_points_in_full_with_a_slip_carried_forward_are_told_from_right(course):
+    graded(course, "ed", [0, 10, 20, 0], ["wrong", "right", "wrong", "manual"])
+    rows = {row.label: row for row in success(gather(course, LESSON))}
+    assert rows["whole"].counts == {"right": 1, "partly": 1, "too_slow": 1, "carried": 1}
+
+
 def test_a_misconception_counts_once_for_each_student(course):
     (pattern,) = patterns(gather(course, LESSON))
     assert (pattern.id, pattern.students) == ("m-starts-at-zero", 1)

@@ -9,6 +9,7 @@ from flashcourse.words import Text
 
 STATUS_WORDS = {
     "right": Text("right", "正确"),
+    "carried": Text("right but for a slip counted elsewhere", "除别处已扣分的错误外正确"),
     "partly": Text("partly right", "部分正确"),
     "wrong": Text("wrong", "错误"),
     "unfinished": Text("not finished", "没写完"),

@@ -158,12 +158,14 @@ def answer_lines(path: Path) -> dict[Any, str]:
 
 def gradebook_scores(root: Path, lesson: str) -> dict[str, float]:
     """What counts for each student by nbgrader's gradebook; empty where there is none."""
-    path = root / "gradebook.db"
-    if not path.is_file():
-        return {}
     from nbgrader.api import Gradebook, MissingEntry
 
-    with Gradebook(f"sqlite:///{path}") as gradebook:
+    from flashcourse.grading.batch import Course
+
+    folder = Course(root).folder
+    if folder.db_url.startswith("sqlite:///") and not Path(folder.db_url[10:]).is_file():
+        return {}  # opening it would make one
+    with Gradebook(folder.db_url, folder.course_id) as gradebook:
         try:
             submissions = gradebook.assignment_submissions(lesson)
         except MissingEntry:

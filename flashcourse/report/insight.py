@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from flashcourse.report.gather import Class, Said, Work
 from flashcourse.words import Text
 
-STATUSES = ("right", "partly", "wrong", "unfinished", "crashed", "too_slow", "not_run", "manual")
+# 'carried': all points, given an earlier slip of the student's own that costs points elsewhere.
+STATUSES = (
+    "right", "carried", "partly", "wrong", "unfinished", "crashed", "too_slow", "not_run", "manual",
+)  # fmt: skip
 STOPPED = ("timed_out", "out_of_memory", "too_much_output", "killed")
 
 
@@ -69,8 +72,9 @@ def status_in(work: Work, grade_id: str, worth: float) -> str:
     status = work.status.get(grade_id, "not_run")
     if status == "manual" and grade_id in work.unchanged:
         return "unfinished"
-    if status == "wrong" and 0 < (work.points.get(grade_id) or 0) < worth:
-        return "partly"
+    points = work.points.get(grade_id) or 0
+    if status == "wrong" and points:
+        return "partly" if points < worth else "carried"
     return status
 
 

@@ -188,8 +188,9 @@ def eyes_section(known: Class, looks: list[Eye], lang: str) -> str:
 def everybody_section(known: Class, rows: list[Row], lang: str) -> str:
     """One line a student, one coloured number an exercise."""
     head = f"<th>{WORDS['student'].in_(lang)}</th>"
+    head += f'<th class="n">{WORDS["total"].in_(lang)}</th>'
     head += "".join(f'<th class="n">{escape(row.label)}</th>' for row in rows)
-    head += f'<th class="n">{WORDS["total"].in_(lang)}</th><th>{WORDS["outcome"].in_(lang)}</th>'
+    head += f"<th>{WORDS['outcome'].in_(lang)}</th>"
     body = "".join(student_row(work, rows, lang) for work in known.works)
     table = f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
     if known.missing:
@@ -211,8 +212,9 @@ def student_row(work: Work, rows: list[Row], lang: str) -> str:
     outcome = escape(outcome_text_short(work).in_(lang))
     full = escape(outcome_text(work).in_(lang))
     return (
-        f'<tr><td class="who">{who(work.student, work.name)}</td>{cells}'
-        f'<td class="n"><b>{work.total:g}</b></td><td title="{full}">{outcome}</td></tr>'
+        f'<tr><td class="who">{who(work.student, work.name)}</td>'
+        f'<td class="n"><b>{work.total:g}</b></td>{cells}'
+        f'<td class="who" title="{full}">{outcome}</td></tr>'
     )
 
 
