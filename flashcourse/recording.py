@@ -170,13 +170,17 @@ def _first_tensor(value: Any) -> Tensor | None:
         value = value[0]
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         value = torch.from_numpy(value)
+    return value.detach().as_subclass(Tensor).clone() if _is_plain(value) else None
+
+
+def _is_plain(value: Any) -> bool:
     dense = isinstance(value, Tensor) and value.layout is torch.strided
-    return value.detach().as_subclass(Tensor).clone() if dense else None
+    return dense and not value.is_complex()
 
 
 def _type_name(value: Any) -> str:
     if isinstance(value, Tensor):
-        return "Tensor"
+        return "Tensor" if _is_plain(value) else "sparse or complex tensor"
     length = f" of {len(value)}" if isinstance(value, tuple | list) else ""
     return type(value).__name__ + length
 

@@ -171,20 +171,22 @@ class _Alarm:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.running = False
+        self.running = self.ringing = False
 
     def start(self) -> None:
         self.running = True
         self.handler = signal.signal(signal.SIGALRM, self._ring)
-        self.timer = signal.setitimer(signal.ITIMER_REAL, self.seconds, 0.05)
+        self.timer = signal.setitimer(signal.ITIMER_REAL, self.seconds, 0.1)
 
     def _ring(self, signum: int, frame: FrameType | None) -> None:
-        if not self.running:
+        if not self.running or self.ringing:
             return
-        while frame is not None:
+        self.ringing = True  # the next alarm may come before this one is through
+        while frame is not None and frame.f_code is not _run_limited.__code__:
             if is_own_frame(frame):
                 frame.f_trace = _raise_at_next_line
             frame = frame.f_back
+        self.ringing = False
         sys.settrace(_raise_at_next_line)  # last: from here on every call would raise
         raise TimeLimitReached
 
@@ -202,6 +204,7 @@ class _Watchdog:
         self.seconds = seconds
         self.target = threading.get_ident()
         self.done = threading.Event()
+        self.fired = False
         self.lock = threading.Lock()
 
     def start(self) -> None:
@@ -212,16 +215,24 @@ class _Watchdog:
         while not self.done.wait(wait):
             with self.lock:
                 if not self.done.is_set():
-                    self._raise(ctypes.py_object(TimeLimitReached))
+                    self.fired = True
+                    self._raise()
             wait = 0.003
 
-    def _raise(self, what: Any) -> None:
+    def _raise(self) -> None:
+        what = ctypes.py_object(TimeLimitReached)
         ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self.target), what)
 
     def stop(self) -> None:
         with self.lock:
             self.done.set()
-            self._raise(None)
+        if self.fired:
+            # One may still be on its way. Taking it back leaves the interpreter's flag set for
+            # good, so let it arrive here.
+            with contextlib.suppress(TimeLimitReached):
+                self._raise()
+                for _ in range(1000):
+                    pass
 
 
 def _limit(seconds: float) -> _Alarm | _Watchdog:

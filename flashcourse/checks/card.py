@@ -72,8 +72,8 @@ background:var(--fc-bg);color:var(--fc-fg);font:14px/1.5 system-ui,-apple-system
 .fc-card .fc-label{{margin:10px 0 2px;font-size:12px;font-weight:600;color:var(--fc-soft)}}
 .fc-card p,.fc-card ul{{margin:2px 0;padding:0;color:inherit}}
 .fc-card ul{{list-style:none}}.fc-card li{{margin:0;padding-left:1.4em;text-indent:-1.4em}}
-.fc-card .fc-ok{{color:var(--fc-good);font-weight:600;display:inline-block;width:1.4em;text-indent:0}}
-.fc-card .fc-no{{color:var(--fc-bad);font-weight:600;display:inline-block;width:1.4em;text-indent:0}}
+.fc-card .fc-sign{{font-weight:600;display:inline-block;width:1.4em;text-indent:0}}
+.fc-card .fc-ok{{color:var(--fc-good)}}.fc-card .fc-no{{color:var(--fc-bad)}}
 .fc-card code{{padding:1px 4px;border-radius:3px;background:var(--fc-box);color:var(--fc-fg);
 font:13px/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;white-space:pre-wrap}}
 .fc-card details{{margin:6px 0 0;padding:4px 10px;border:1px solid var(--fc-line);
@@ -120,7 +120,7 @@ def _label(text: Text, lang: str) -> str:
 
 def _sign(good: bool) -> str:
     name, sign = ("ok", "✓") if good else ("no", "✗")
-    return f'<span class="fc-{name}" aria-hidden="true">{sign}</span>'
+    return f'<span class="fc-sign fc-{name}" aria-hidden="true">{sign}</span>'
 
 
 def _say(text: Text, lang: str) -> str:

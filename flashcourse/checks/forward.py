@@ -23,7 +23,7 @@ from typing import Any
 
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
 from flashcourse.checks.forward_evidence import Broken, Evidence, Run, failed_todo
-from flashcourse.checks.forward_findings import case, finding_of_fault, number, worst
+from flashcourse.checks.forward_findings import case, finding_of_fault, number, returned, worst
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.forward_rules import crash_misconception, misconception_of
 from flashcourse.checks.forward_todos import TODOS
@@ -72,7 +72,9 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
     if evidence.all_at_once:
         return replace(part, finding=_about("everything-at-once", _ALL_KEYS))
     verdict = _verdict(evidence)
-    return part if todo in verdict.shown else replace(part, finding=verdict.finding)
+    if todo in verdict.shown:
+        return part
+    return replace(part, finding=verdict.finding, status=_status_of_nothing(evidence))
 
 
 def _broken_part(part: Part, todo: int, broken: Broken) -> Part:
@@ -172,10 +174,9 @@ def _whole_parts(evidence: Evidence) -> list[Part]:
 
 
 def _compared(evidence: Evidence, part: Part, runs: list[Run]) -> Part:
-    if evidence.failure is not None:
-        return _failed(part, evidence)
-    if _unfinished_from(evidence) is not None:
-        return _not_reached(part, 0, _unfinished_from(evidence) or 0)
+    blocked = _blocked(evidence, part)
+    if blocked is not None:
+        return blocked
     for run in runs:
         finding, status = _difference(evidence, run)
         if finding is not None:
@@ -242,24 +243,35 @@ def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
     return replace(_about("tiles-missing", text), tile=(i, j))
 
 
-def _form(evidence: Evidence, part: Part) -> Part:
+def _blocked(evidence: Evidence, part: Part) -> Part | None:
+    """The part with the reason why it can't be looked at; None where it can."""
     if evidence.failure is not None:
         return _failed(part, evidence)
     unfinished = _unfinished_from(evidence)
     if unfinished is not None:
         return _not_reached(part, 0, unfinished)
+    any_right = any(run.right for run in evidence.runs)
+    if not evidence.named and not any_right and not _verdict(evidence).shown:
+        finding = _verdict(evidence).finding
+        return replace(part, finding=finding, status=_status_of_nothing(evidence))
+    return None
+
+
+def _status_of_nothing(evidence: Evidence) -> str:
+    kind = evidence.first.record.output_type
+    return "unfinished" if kind in ("NoneType", "ellipsis") else "wrong"
+
+
+def _form(evidence: Evidence, part: Part) -> Part:
+    blocked = _blocked(evidence, part)
+    if blocked is not None:
+        return blocked
     record = evidence.first.record
-    if record.output_type != "Tensor":
-        kind = record.output_type
-        text = Text(
-            f"You returned a {kind}. Return one tensor, `out`, and nothing else.",
-            f"返回值的类型是 {kind}。请只返回一个张量 `out`。",
-        )
-        if kind == "NoneType":
-            return replace(part, finding=Finding(text), status="unfinished")
-        if kind.startswith(("tuple", "list")):
-            return replace(part, finding=_about("returns-more-than-the-output", text))
-        return replace(part, finding=Finding(text))
+    text = returned(record.output_type)
+    if text is not None:
+        more = record.output_type.startswith(("tuple", "list"))
+        finding = _about("returns-more-than-the-output", text) if more else Finding(text)
+        return replace(part, finding=finding, status=_status_of_nothing(evidence))
     changed = sorted({name for run in evidence.runs for name in run.record.inputs_changed})
     if changed:
         names = ", ".join(f"`{name}`" for name in changed)
@@ -276,11 +288,9 @@ def _tiling_part(evidence: Evidence) -> Part:
         "Works tile by tile, as large as block_size says.", "逐块计算，块的大小由 block_size 决定。"
     )
     part = Part(10, passed)
-    if evidence.failure is not None:
-        return _failed(part, evidence)
-    unfinished = _unfinished_from(evidence)
-    if unfinished is not None:
-        return _not_reached(part, 0, unfinished)
+    blocked = _blocked(evidence, part)
+    if blocked is not None:
+        return blocked
     narrow, wide = evidence.tiled[NARROW], evidence.tiled[WIDE]
     for run in (narrow, wide):
         if run.record.error is not None:
@@ -340,11 +350,9 @@ def _stability_part(evidence: Evidence) -> Part:
         "分数很大、很负、逐块下降或上升时，结果都正确。",
     )
     part = Part(10, passed)
-    if evidence.failure is not None:
-        return _failed(part, evidence)
-    unfinished = _unfinished_from(evidence)
-    if unfinished is not None:
-        return _not_reached(part, 0, unfinished)
+    blocked = _blocked(evidence, part)
+    if blocked is not None:
+        return blocked
     for run in evidence.stressed.values():
         finding, status = _instability(evidence, run)
         if finding is not None:
@@ -373,7 +381,7 @@ def _remark(evidence: Evidence) -> list[Part]:
         return []
     todos = ", ".join(map(str, at_fault))
     text = Text(
-        f"The result is not exact attention yet. It comes from TODO {todos} and costs nothing here.",
+        f"The result is not exact attention yet. TODO {todos} is why, and costs nothing here.",
         f"结果还不是精确注意力。原因在 TODO {todos}，这里不再扣分。",
     )
     return [Part(0, text, Finding(text, todo=at_fault[0]))]

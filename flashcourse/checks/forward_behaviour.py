@@ -9,10 +9,11 @@ from torch import Tensor
 
 from flashcourse.attention import scores
 from flashcourse.checks.forward_evidence import Evidence, Run
-from flashcourse.checks.forward_findings import number, worst
+from flashcourse.checks.forward_findings import number, returned, worst
 from flashcourse.checks.forward_tile import agrees
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID, GENERIC
+from flashcourse.checks.probe import tensor_problem
 from flashcourse.words import Text
 
 
@@ -29,7 +30,7 @@ def judge_behaviour(evidence: Evidence) -> Verdict:
     one = evidence.probes["one"]
     if not one.right:
         todo, misconception = _inside_a_tile(one)
-        shown = frozenset({1, 2, 3, 4, 5, 6} - {todo}) if todo else frozenset({1})
+        shown = frozenset({1, 2, 3, 4, 5, 6} - {todo}) if todo else frozenset()
         text = Text(
             "One tile that holds everything comes out wrong already. " + _numbers(one).en,
             "只有一个块、装下全部数据时，结果就已经不对。" + _numbers(one).zh,
@@ -51,8 +52,11 @@ def _finding(text: Text, todo: int | None, misconception: str | None) -> Finding
 
 def _numbers(run: Run) -> Text:
     output = run.output
-    if output is None or output.shape != run.exact.shape:
-        return Text("", "")
+    if output is None:
+        return returned(run.record.output_type) or Text("", "")
+    problem = tensor_problem(output, run.exact.shape, finite=False)
+    if problem is not None:
+        return problem.text
     got = output.cpu().double()
     at = worst(got, run.exact)
     mine, right = number(float(got[at])), number(float(run.exact[at]))

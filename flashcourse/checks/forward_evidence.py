@@ -55,7 +55,7 @@ class Run:
     def right(self) -> bool:
         """Whether the numbers are exact attention, as well as their dtype can hold it."""
         output = self.output
-        if self.record.error is not None or output is None:
+        if self.record.error is not None or output is None or not output.is_floating_point():
             return False
         tolerance = self.problem.tolerance + self.problem.rounding
         tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))

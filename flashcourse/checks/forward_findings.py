@@ -43,6 +43,21 @@ def case(name: str) -> Text:
     return Text(*CASES.get(name, (name, name)))
 
 
+def returned(kind: str) -> Text | None:
+    """What is wrong with the type of what was returned (`Record.output_type`), if anything."""
+    if kind == "Tensor":
+        return None
+    if kind == "NoneType":
+        return Text(
+            "Your function returned `None`. End it with `return out`.",
+            "函数返回了 `None`。请在末尾写 `return out`。",
+        )
+    return Text(
+        f"You returned a {kind}. Return one tensor, `out`, and nothing else.",
+        f"返回值的类型是 {kind}。请只返回一个张量 `out`。",
+    )
+
+
 def number(value: float) -> str:
     """4 significant digits; infinities as in Python code."""
     return f"{value:.4g}".replace("-", "−")

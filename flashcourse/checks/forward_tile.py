@@ -183,7 +183,7 @@ class View:
 
     @cached_property
     def alpha_at_output(self) -> Tensor:
-        """α as the output line knows it: that m_i was new before l_new already is TODO 5's fault."""
+        """α as the output line knows it. That m_i was new before l_new is TODO 5's fault."""
         early = self.assigned_before("m_i", "l_new") and self.got("m_new") is not None
         return torch.ones_like(self.alpha) if early else self.alpha
 

@@ -63,7 +63,7 @@ TABLE = (
     _m(
         "m-starts-at-zero",
         1,
-        "What is the maximum of no numbers at all? Would your first m be right if all scores were −50?",
+        "What is the maximum of no numbers at all? Is your first m right if all scores are −50?",
         "一个数都没有时，最大值是多少？如果所有分数都是 −50，你的第一个 m 还对吗？",
         Text("m starts at −∞, so that max(m, x) = x", "m 从 −∞ 开始，这样 max(m, x) = x"),
         "`m = torch.full((seq_len, 1), -math.inf, dtype=q.dtype, device=q.device)`",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import linecache
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
 import pytest
-from wheat_and_chaff.chaff import CHAFF, Chaff
-from wheat_and_chaff.wheat import WHEAT
 
 from flashcourse.checks import Marks, mark
+from wheat_and_chaff.chaff import CHAFF, Chaff
+from wheat_and_chaff.wheat import WHEAT
 
 
 def function_of(chaff: Chaff):
@@ -22,7 +22,7 @@ def function_of(chaff: Chaff):
     return namespace["flash_attention_forward_sim"]
 
 
-@lru_cache(maxsize=None)
+@cache
 def marked(name: str) -> Marks:
     chaff = next(c for c in CHAFF if c.name == name)
     return mark("forward", function_of(chaff))
