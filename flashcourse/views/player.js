@@ -555,6 +555,7 @@
 
     listen() {
       const section = this.find(".fc");
+      this.host.dataset.lmSuppressShortcuts = "true"; // or JupyterLab and Notebook 7 take the keys
       section.addEventListener("click", (event) => this.click(event));
       section.addEventListener("keydown", (event) => this.key(event));
       this.find("input").addEventListener("input", (event) => this.go(+event.target.value));
