@@ -208,7 +208,7 @@ def never_ends(q, k, v, block_size=2):
 
 def never_ends_and_swallows(q, k, v, block_size=2):
     while True:
-        try:
+        try:  # noqa: SIM105
             time.sleep(0.01)
         except:  # noqa: E722
             pass

@@ -38,7 +38,7 @@ def test_a_tile_has_the_named_values_the_state_before_and_the_lines():
     assert list(tile.values) == names and made.missing == ()
     assert bool((tile.before["m_i"] == -math.inf).all())
     first = wheat_skeleton.__code__.co_firstlineno
-    assert tile.lines["S_ij"] == first + 14 and tile.lines["l_i"] == first + 21
+    assert tile.lines["S_ij"] == first + 14 and tile.lines["l_i"] == first + 22
 
 
 def test_values_are_kept_as_they_were_although_the_function_changes_them_later():

@@ -181,7 +181,23 @@ def _compared(evidence: Evidence, part: Part, runs: list[Run]) -> Part:
         finding, status = _difference(evidence, run)
         if finding is not None:
             return replace(part, finding=finding, status=status)
-    return part
+    exact = not evidence.diagnosis.broken and all(run.right for run in runs)
+    return part if exact else _no_more_than(evidence, part, runs)
+
+
+def _no_more_than(evidence: Evidence, part: Part, runs: list[Run]) -> Part:
+    """The points stay, but the sentence must not say that a wrong result is right."""
+    todos = ", ".join(map(str, _at_fault(evidence)))
+    names = [case(run.problem.name) for run in runs]
+    en, zh = "; ".join(name.en for name in names), "；".join(name.zh for name in names)
+    text = Text(
+        f"Nothing wrong beyond TODO {todos} ({en}).", f"除 TODO {todos} 外没有别的错（{zh}）。"
+    )
+    return replace(part, passed=text)
+
+
+def _at_fault(evidence: Evidence) -> list[int]:
+    return sorted({*evidence.diagnosis.broken, *(evidence.faults if evidence.named else ())})
 
 
 def _failed(part: Part, evidence: Evidence) -> Part:
@@ -357,7 +373,13 @@ def _stability_part(evidence: Evidence) -> Part:
         finding, status = _instability(evidence, run)
         if finding is not None:
             return replace(part, finding=finding, status=status)
-    return part
+    runs = list(evidence.stressed.values())
+    exact = not evidence.diagnosis.broken and all(run.right for run in runs)
+    if exact:
+        return part
+    if _at_fault(evidence):
+        return _no_more_than(evidence, part, runs)
+    return replace(part, passed=Text("No overflow under large scores.", "分数很大时也没有溢出。"))
 
 
 def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
@@ -375,7 +397,7 @@ def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
 
 def _remark(evidence: Evidence) -> list[Part]:
     """Full points, but the result is wrong: say which TODO it comes from."""
-    at_fault = sorted({*evidence.diagnosis.broken, *(evidence.faults if evidence.named else ())})
+    at_fault = _at_fault(evidence)
     wrong = evidence.diagnosis.broken or any(not run.right for run in evidence.runs)
     if evidence.failure is not None or not wrong or not at_fault:
         return []
