@@ -42,7 +42,9 @@ class Table:
     def _repr_html_(self) -> str:
         head = "".join(f'<th style="{_CELL}">{escape(name)}</th>' for name in self.header)
         body = "".join(
-            "<tr>" + "".join(f'<td style="{_CELL}">{escape(c)}</td>' for c in row) + "</tr>"
+            "<tr>"
+            + "".join(f'<td style="{_CELL};white-space:nowrap">{escape(c)}</td>' for c in row)
+            + "</tr>"
             for row in self.rows
         )
         return (

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from make_03 import BLUE, FOLDER, GREEN, GREY, LINE, ORANGE, PURPLE, box, lines, picture, text
 
+import torch
+
+from flashcourse.exp2 import polynomial
 from flashcourse.schedule import SMS, Interval, serial, tile_cycles, utilisation
+from flashcourse.views import svg
+from flashcourse.views.curve import Axes, Curve, chart
+from flashcourse.views.exp2 import HALF_BFLOAT16, coefficients
+from flashcourse.views.rescaling import results
 from flashcourse.views.schedule import gantt
 from flashcourse.words import Text
 
@@ -114,6 +121,44 @@ def stages_figure(lang: str) -> str:
     return stacked([gantt(two_stages(6, *tile_cycles(SMS["H100"])), lang, title)], 212, "H100")
 
 
+# ---------------------------------------------------------------- curves
+
+DEGREE_COLOURS = {1: svg.WRONG, 2: svg.KV, 3: svg.Q, 4: svg.OUT, 5: svg.SOFT}
+EXP2_TITLE = Text("Relative error of the best polynomials for 2^f", "2^f 的最优多项式的相对误差")
+DEGREE, ROUNDING = Text("degree {}", "{} 次"), Text("bfloat16", "bfloat16 的舍入")
+
+
+def exp2_figure(lang: str) -> str:
+    f = torch.arange(200, dtype=torch.float64) / 200
+    curves = []
+    for degree, colour in DEGREE_COLOURS.items():
+        off = (polynomial(f.float(), coefficients(degree)).double() / torch.exp2(f) - 1).abs()
+        points = list(zip(f.tolist(), off.clamp_min(1e-8).tolist(), strict=True))
+        curves.append(Curve(DEGREE.in_(lang).format(degree), points, colour))
+    level = [(0.0, HALF_BFLOAT16), (1.0, HALF_BFLOAT16)]
+    curves.append(Curve(ROUNDING.in_(lang), level, svg.INK, dashed=True))
+    ticks = tuple(10.0**n for n in range(-8, 0))
+    axes = Axes(
+        (0, 1), (1e-8, 1e-1), "f", "|p(f) / 2^f − 1|", (0, 0.25, 0.5, 0.75, 1), ticks, log_y=True
+    )
+    return chart(axes, curves, EXP2_TITLE.in_(lang))
+
+
+RESCALING_TITLE = Text(
+    "Share of (warp, tile) pairs that rescale, in percent", "要缩放的（warp，小块）对所占的百分比"
+)
+
+
+def rescaling_figure(lang: str) -> str:
+    curves = [
+        Curve(f"q × {spread}", [(r.tau, 100 * r.warps) for r in results(spread)], colour)
+        for spread, colour in ((1, svg.Q), (4, svg.OUT), (16, svg.WRONG))
+    ]
+    curves.append(Curve("τ = 8", [(8, 0), (8, 100)], svg.KV, dashed=True))
+    axes = Axes((0, 12), (0, 100), "τ", "%", (0, 2, 4, 6, 8, 10, 12), (0, 25, 50, 75, 100))
+    return chart(axes, curves, RESCALING_TITLE.in_(lang))
+
+
 # ---------------------------------------------------------------- the timeline
 
 STEPS = (
@@ -153,6 +198,8 @@ def main() -> None:
         ("units", units),
         ("pingpong", pingpong_figure),
         ("stages", stages_figure),
+        ("exp2", exp2_figure),
+        ("rescaling", rescaling_figure),
         ("timeline", timeline),
     )
     for name, draw in figures:
