@@ -43,19 +43,23 @@ LEFT_OUT = Text("… {} characters left out", "……省略 {} 个字符")
 STYLE = """
 body { font-family: sans-serif; max-width: 50em; margin: 2em auto; padding: 0 1em; line-height: 1.5;
   color: #1b1b1b; background: #fff; }
-section { border-top: 1px solid #ccc; margin-top: 1.5em; padding-top: .5em; }
+.part { border-top: 1px solid #ccc; margin-top: 1.5em; padding-top: .5em; }
 pre { background: #f5f5f5; padding: .8em; overflow-x: auto; white-space: pre-wrap; }
 .points { float: right; font-weight: bold; }
 .comment { border-left: 4px solid #3b6ea5; padding-left: .8em; white-space: pre-wrap; }
 .outcome { background: #fff4d6; padding: .6em .8em; }
+@media (prefers-color-scheme: dark) {
+  body { color: #e6e6e6; background: #16181c; } pre { background: #24272d; }
+  .outcome { background: #4a3c10; } .part { border-color: #444; }
+}
 """
 
 _TAGS = frozenset(
     ["a", "b", "blockquote", "br", "caption", "code", "dd", "details", "div", "dl", "dt", "em"]
-    + ["h1", "h2", "h3", "h4", "h5", "hr", "i", "li", "ol", "p", "pre", "small", "span", "strong"]
-    + ["sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul"]
+    + ["h1", "h2", "h3", "h4", "h5", "hr", "i", "li", "ol", "p", "pre", "section", "small", "span"]
+    + ["strong", "sub", "summary", "sup", "table", "tbody", "td", "th", "thead", "tr", "u", "ul"]
 )
-_ATTRIBUTES = {"*": ["class", "style", "open", "lang", "title", "role", "aria-label"]}
+_ATTRIBUTES = {"*": ["class", "style", "open", "lang", "title", "aria-label", "aria-hidden"]}
 _CSS = CSSSanitizer()
 
 
@@ -118,7 +122,7 @@ def _answer(cell: NotebookNode, graded: dict[str, Any], lang: str) -> str:
     words = f"{error.ename}: {error.evalue}"[:500] if error is not None else ""
     comment = graded.get("comment")
     return (
-        f"<section>{_points(graded, lang) if graded.get('grade') else ''}"
+        f'<section class="part">{_points(graded, lang) if graded.get("grade") else ""}'
         f"<h2>{YOUR_ANSWER.in_(lang)}: {escape(graded['grade_id'])}</h2>"
         f"<pre>{_cut(cell.source, lang)}</pre>"
         + (f"<pre>{escape(words)}</pre>" if words else "")
@@ -140,7 +144,8 @@ def _test(
     detail = grading.get("details", {}).get(name, "")
     card = _card(cell, styles)
     body = card or f"<p>{words}</p>" + (f"<pre>{escape(detail)}</pre>" if detail else "")
-    return f"<section>{_points(graded, lang)}<h2>{escape(name)}</h2>{body}</section>"
+    points = _points(graded, lang)
+    return f'<section class="part">{points}<h2>{escape(name)}</h2>{body}</section>'
 
 
 def _points(graded: dict[str, Any], lang: str) -> str:
