@@ -7,9 +7,8 @@ The charts of schedules are drawn by the course's own view.
 
 from __future__ import annotations
 
-from make_03 import BLUE, FOLDER, GREEN, GREY, LINE, ORANGE, PURPLE, box, lines, picture, text
-
 import torch
+from make_03 import BLUE, FOLDER, GREEN, GREY, LINE, ORANGE, PURPLE, box, lines, picture, text
 
 from flashcourse.exp2 import polynomial
 from flashcourse.schedule import SMS, Interval, serial, tile_cycles, utilisation
