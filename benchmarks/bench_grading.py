@@ -254,29 +254,31 @@ def machine() -> str:
     )
 
 
-def section(quick: bool) -> str:
-    """The results as Markdown."""
-    lines = ["## Grading a class", "", machine(), ""]
+def section(quick: bool) -> Iterator[str]:
+    """The results as lines of Markdown, each as soon as it is known."""
+    yield from ("## Grading a class", "", machine(), "")
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         folder = Path(name)
-        plain_count, count = (8, 32) if quick else (100, 100)
-        lines += [*compare(folder, plain_count, count), "", "### How it grows", ""]
-        lines += [*growth(folder, [10, 50] if quick else [10, 100, 1000]), ""]
-        lines += ["### What hostile submissions cost the others", ""]
-        lines += [*neighbours(folder, 8 if quick else 30)]
-    return "\n".join(lines)
+        yield from compare(folder, *((6, 34) if quick else (100, 100)))
+        yield from ("", "### How it grows", "")
+        yield from growth(folder, [10, 50] if quick else [10, 100, 1000])
+        yield from ("", "### What hostile submissions cost the others", "")
+        yield from neighbours(folder, 8 if quick else 30)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer submissions, printed only")
     quick = parser.parse_args().quick
-    text = section(quick)
-    print(text)
+    lines = []
+    for line in section(quick):
+        print(line, flush=True)
+        lines.append(line)
     if not quick:
         old = RESULTS.read_text("utf-8") if RESULTS.exists() else "# Results\n\n"
         before, _, rest = old.partition(BEGIN)
         after = rest.partition(END)[2] or "\n"
+        text = "\n".join(lines)
         RESULTS.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", "utf-8")
 
 
