@@ -66,7 +66,7 @@ def page(browser: Browser) -> Iterator[Page]:
     assert not errors, "the page wrote errors to its console:\n" + "\n".join(errors)
 
 
-# Notebook 7 itself throws this at its start where nbgrader's extension is installed.
+# Notebook 7.6's own core throws this at its start, with an empty notebook too.
 NOT_OURS = "Cannot read properties of undefined (reading 'schema')"
 
 
