@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import io
+import lzma
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -43,6 +44,7 @@ if importlib.util.find_spec("flashcourse") is None:
     import atexit
     import base64
     import io
+    import lzma
     import shutil
     import sys
     import tempfile
@@ -57,7 +59,8 @@ if importlib.util.find_spec("flashcourse") is None:
     package = """
 {package}
 """
-    zipfile.ZipFile(io.BytesIO(base64.b64decode(package))).extractall(unpacked)
+    package = io.BytesIO(lzma.decompress(base64.b64decode(package)))
+    zipfile.ZipFile(package).extractall(unpacked)
     importlib.invalidate_caches()
 '''
 
@@ -82,7 +85,7 @@ def build_standalone(root: Path, names: Iterable[str] = ()) -> list[Path]:
 
 
 def carry(notebook: NotebookNode, package: str, lang: str) -> NotebookNode:
-    """`notebook` with the set-up cell replaced by one that holds `package` (base64 of a zip)."""
+    """`notebook` with the set-up cell replaced by one that holds `package` (base64)."""
     lines = (package[start : start + LINE] for start in range(0, len(package), LINE))
     source = CARRIER.format(
         title=TITLE.in_(lang).format(size=round(len(package) / 1000)),
@@ -97,19 +100,21 @@ def carry(notebook: NotebookNode, package: str, lang: str) -> NotebookNode:
 
 
 def student_package() -> bytes:
-    """A zip of what a student needs of flashcourse: its modules and their data, the same bytes."""
+    """What a student needs of flashcourse, modules and data: a zip within xz, the same bytes.
+
+    The zip stores and xz packs all files as one, which is a quarter smaller than zip's own way.
+    """
     home = Path(flashcourse.__file__).parent
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for path in sorted(home.rglob("*")):
             name = path.relative_to(home)
             if path.is_file() and is_students(name):
                 # A fixed date: the file's own would change the bytes with every checkout.
                 entry = zipfile.ZipInfo(f"flashcourse/{name.as_posix()}", (1980, 1, 1, 0, 0, 0))
-                entry.compress_type = zipfile.ZIP_DEFLATED
                 entry.external_attr = 0o644 << 16
                 archive.writestr(entry, path.read_bytes())
-    return buffer.getvalue()
+    return lzma.compress(buffer.getvalue(), preset=9)
 
 
 def is_students(name: Path) -> bool:

@@ -107,7 +107,9 @@ def remarks_of(saved: Saved) -> list[Remark]:
     if not saved.parts:
         if not saved.lesson and not any(cell.grade_id for cell in saved.cells):
             raise NotAccepted(NOT_OURS)
-        return [Remark("note", LABELS_LOST), *left_stubs(saved.cells)]
+        labelled = saved.lesson and any(cell.grade_id for cell in saved.cells)
+        lost = () if labelled else (Remark("note", LABELS_LOST),)
+        return [*lost, *left_stubs(saved.cells)]
     answers = [part for part in saved.parts if part.kind != "test"]
     tests = [part for part in saved.parts if part.kind == "test"]
     return [*(answer_remark(saved, part) for part in answers), *test_remarks(saved, tests)]
