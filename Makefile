@@ -1,5 +1,6 @@
 # make demo   build the notebooks, grade the sample class, write the feedback
 # make test   the linters, the builder's check and every test
+# make test-slow   thousands of submissions, kills at random moments (half an hour)
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
 # make bench  the benchmarks, to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
@@ -12,7 +13,7 @@ READY := $(VENV)/.ready
 # nbgrader calls other programs of the environment by name.
 export PATH := $(BIN):$(PATH)
 
-.PHONY: setup demo test lint lab build bench clean
+.PHONY: setup demo test test-slow lint lab build bench clean
 
 setup: $(READY)
 
@@ -39,6 +40,9 @@ lint: $(READY)
 test: lint
 	flashcourse build --check
 	pytest -n 2 --dist loadfile
+
+test-slow: $(READY)
+	pytest -m slow
 
 lab: $(READY)
 	jupyter lab --LabApp.default_url=/lab/tree/release/$(COURSE_LANG)

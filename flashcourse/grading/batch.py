@@ -25,7 +25,7 @@ from flashcourse.grading.export import grading_of
 from flashcourse.grading.grade import Settings, fingerprint, finished, grade
 from flashcourse.grading.gradebook import MarksWriter, open_gradebook
 from flashcourse.grading.outcome import Graded
-from flashcourse.grading.pool import Pool, shared_pool
+from flashcourse.grading.pool import Pool, PoolError, shared_pool
 from flashcourse.grading.submission import Unreadable, read_file
 
 Editions = dict[str, dict[str, CourseNotebook]]
@@ -126,7 +126,12 @@ def grade_job(
 ) -> dict[str, Graded]:
     """Grade one submission, on whatever machine this runs (a Dask worker)."""
     pool = shared_pool(root, allow_unsandboxed)
-    return {name: grade(raw, editions[name], pool, settings) for name, raw in data.items()}
+    try:
+        return {name: grade(raw, editions[name], pool, settings) for name, raw in data.items()}
+    except PoolError:
+        # Dask tries again; then with a fresh warmed process.
+        shared_pool.cache_clear()
+        raise
 
 
 class Batch:
