@@ -103,6 +103,8 @@ def _with_fault(evidence: Evidence, part: Part, todo: int) -> Part:
 
 def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Failure) -> Part:
     """What was seen before the function failed still counts."""
+    if failure.kind == "too_slow":  # what was seen depends on when it was stopped
+        return _failed(part, evidence)
     failed = failed_todo(evidence.first.record, failure)
     fault = evidence.first.reading.faults.get(todo)
     if fault is not None:

@@ -128,6 +128,9 @@ class Evidence:
         """One recorded run. After one that took too long, no other is tried."""
         if repair is None:
             repair = self.diagnosis.repair
+        if self.stopped is None and not callable(self.function):
+            kind = type(self.function).__name__
+            self.stopped = Failure("unfinished", kind, f"{kind} is not a function")
         if self.stopped is not None:
             made = Record(None, "NoneType", error=self.stopped)
         else:
