@@ -2,7 +2,9 @@
 # make test   the linters, the builder's check and every test
 # make test-slow   thousands of submissions, kills at random moments (half an hour)
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
-# make bench  the benchmarks, to benchmarks/RESULTS.md
+# make test-slow  a thousand submissions, hundreds of broken ones, a grader killed again and again
+# make env-a (b, c, d)  every released notebook in one environment of docs/environments.md
+# make bench  the benchmarks; the grading results go to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
 
 PYTHON ?= python3
@@ -44,11 +46,18 @@ test: lint
 test-slow: $(READY)
 	pytest -m slow
 
+test-slow: $(READY)
+	pytest -m slow
+
+env-a env-b env-c env-d: env-%: $(READY)
+	python -m tests.environments $*
+
 lab: $(READY)
 	jupyter lab --LabApp.default_url=/lab/tree/release/$(COURSE_LANG)
 
 bench: $(READY)
-	python -m benchmarks
+	python benchmarks/bench_grading.py
+	python benchmarks/bench_player.py
 
 clean:
 	rm -rf $(VENV) build dist .cache
