@@ -46,9 +46,6 @@ test: lint
 test-slow: $(READY)
 	pytest -m slow
 
-test-slow: $(READY)
-	pytest -m slow
-
 env-a env-b env-c env-d: env-%: $(READY)
 	python -m tests.environments $*
 
