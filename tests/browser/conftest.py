@@ -6,6 +6,7 @@ say what to install.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
@@ -113,7 +114,12 @@ def serve(command: list[str], folder: Path) -> Iterator[Server]:
     ]  # fmt: skip
     log = (folder / "server.log").open("w")
     process = subprocess.Popen(
-        command, env=_environment(folder), stdout=log, stderr=log, start_new_session=True
+        command,
+        env=_environment(folder),
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        preexec_fn=_end_with_the_tests,
     )
     try:
         url = f"http://127.0.0.1:{port}"
@@ -122,6 +128,12 @@ def serve(command: list[str], folder: Path) -> Iterator[Server]:
     finally:
         _stop(process, f"http://127.0.0.1:{port}/api/shutdown?token={token}")
         log.close()
+
+
+def _end_with_the_tests() -> None:
+    """In the new process: be told to end when the tests are killed before they can say so."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def _stop(process: subprocess.Popen, url: str) -> None:
