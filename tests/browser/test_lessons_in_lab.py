@@ -17,7 +17,13 @@ from playwright.sync_api import Browser, Page
 
 from browser.conftest import REPO, Server
 
-LESSONS = sorted(path.name for path in (REPO / "release" / "en").iterdir() if path.is_dir())
+# The other lessons run without a browser in `make env-a`; in one, with `pytest -m slow`.
+ALWAYS = "03_flash_forward"
+LESSONS = [
+    pytest.param(path.name, marks=[] if path.name == ALWAYS else pytest.mark.slow)
+    for path in sorted((REPO / "release" / "en").iterdir())
+    if path.is_dir()
+]
 IDLE = """
 () => {
   const widget = window.jupyterapp?.shell.currentWidget;
