@@ -1,8 +1,7 @@
 # make demo   build the notebooks, grade the sample class, write the feedback
 # make test   the linters, the builder's check and every test
-# make test-slow   thousands of submissions, kills at random moments (half an hour)
+# make test-slow   thousands of submissions, kills at random moments, every lesson in a browser
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
-# make test-slow  a thousand submissions, hundreds of broken ones, a grader killed again and again
 # make env-a (b, c, d)  every released notebook in one environment of docs/environments.md
 # make bench  the benchmarks; the grading results go to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
