@@ -42,6 +42,7 @@ for _name in ("float8_e4m3fn", "float8_e5m2"):
         DTYPES[_name] = getattr(torch, _name)
 _DTYPE_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _ARRAY_KINDS = "biufc"
+_NUMPY_TOO = frozenset((torch.float32, torch.float64, torch.int64))
 
 
 class CodecError(ValueError):
@@ -76,6 +77,13 @@ class Encoder:
             raise CodecError("the value is nested too deeply or has too many parts")
         if value is None or value is True or value is False:
             return value
+        # The usual types first: a record holds thousands of small things.
+        kind = type(value)
+        if kind is dict:
+            pairs = value.items()
+            return ["d", [[self.encode(k, depth + 1), self.encode(v, depth + 1)] for k, v in pairs]]
+        if kind is list:
+            return ["l", [self.encode(item, depth + 1) for item in value]]
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, (int, float, complex, np.generic)):
@@ -86,7 +94,9 @@ class Encoder:
 
     def _text(self, value: str) -> Any:
         # Lone surrogates can't be sent as UTF-8.
-        text = str.__str__(value).encode("utf-8", "replace").decode()
+        text = str.__str__(value)
+        if not text.isascii():
+            text = text.encode("utf-8", "replace").decode()
         self._spend(len(text))
         return text
 
@@ -116,7 +126,8 @@ class Encoder:
                 self._blob(plain.nbytes, plain.tobytes),
             ]
         with torch.no_grad():
-            plain = value.as_subclass(torch.Tensor).detach()
+            exact: Any = value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor)
+            plain = exact.detach()
             if plain.layout != torch.strided or plain.dtype not in _DTYPE_NAMES or plain.is_meta:
                 return self._opaque(value)
             shape, dtype = list(plain.shape), _DTYPE_NAMES[plain.dtype]
@@ -162,6 +173,8 @@ class Encoder:
 
 
 def _tensor_bytes(plain: torch.Tensor) -> bytes:
+    if plain.dtype in _NUMPY_TOO and plain.device.type == "cpu" and plain.is_contiguous():
+        return plain.numpy().tobytes()
     flat = plain.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     if flat.numel() == 0:
         return b""
@@ -183,6 +196,7 @@ class _Decoder:
     def __init__(self, blobs: list[bytes]) -> None:
         self._blobs = blobs
         self._items = MAX_ITEMS
+        self._readers = {tag: getattr(self, f"_read_{tag}") for tag in "fcigxnzyvbltdoe"}
 
     def decode(self, tree: Any, depth: int) -> Any:
         self._items -= 1
@@ -192,7 +206,7 @@ class _Decoder:
             return tree
         if type(tree) is not list or not tree or type(tree[0]) is not str:
             raise CodecError("not a value")
-        read = getattr(self, "_read_" + tree[0], None) if tree[0] in "fcigxnzyvbltdoe" else None
+        read = self._readers.get(tree[0])
         if read is None:
             raise CodecError("not a value")
         if tree[0] in "ltd":
@@ -226,7 +240,7 @@ class _Decoder:
         if not data:
             tensor = torch.empty(shape, dtype=kind)
         else:
-            tensor = torch.frombuffer(bytearray(data), dtype=torch.uint8).view(kind).reshape(shape)
+            tensor = torch.frombuffer(bytearray(data), dtype=kind).reshape(shape)
         if requires_grad is True and (kind.is_floating_point or kind.is_complex):
             tensor.requires_grad_()
         return tensor
