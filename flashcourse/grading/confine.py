@@ -11,6 +11,7 @@ import ctypes
 import os
 import platform
 import resource
+import stat
 import struct
 from dataclasses import dataclass
 
@@ -22,7 +23,7 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 CLONE_NEWCGROUP, CLONE_NEWTIME = 0x02000000, 0x00000080
 _ALL_NEW = 0x7E020080
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = (
     1,
     4,
@@ -66,13 +67,35 @@ def confine(identity: Identity, limits: Limits) -> None:
     safe = MS_NOSUID | MS_NODEV | MS_NOEXEC
     size = f"size={limits.scratch_mib}m,nr_inodes=4096,mode=1777"
     mount("proc", "/proc", "proc", safe)
+    covered = _mounts_below("/tmp")
     mount("tmpfs", "/tmp", "tmpfs", safe, size)
+    _bring_back(covered)
     mount("tmpfs", "/dev/shm", "tmpfs", safe, size)
     os.chdir("/tmp")
     _set_rlimits(limits)
     _give_up_rights(identity)
     _check(_libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     _filter_system_calls()
+
+
+def _mounts_below(folder: str) -> dict[str, int]:
+    """A handle on each mount below `folder`: this Python, where it is installed there."""
+    with open("/proc/self/mountinfo") as table:
+        points = [line.split()[4].encode().decode("unicode_escape") for line in table]
+    below = sorted({point for point in points if point.startswith(folder + "/")})
+    return {point: os.open(point, os.O_PATH) for point in below}
+
+
+def _bring_back(covered: dict[str, int]) -> None:
+    """Bind the handles where they were, read-only as they were, and close them."""
+    for point, handle in covered.items():
+        if stat.S_ISDIR(os.fstat(handle).st_mode):
+            os.makedirs(point, mode=0o755, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(point), mode=0o755, exist_ok=True)
+            os.close(os.open(point, os.O_CREAT | os.O_WRONLY, 0o644))
+        mount(f"/proc/self/fd/{handle}", point, None, MS_BIND)
+        os.close(handle)
 
 
 def _set_rlimits(limits: Limits) -> None:

@@ -109,6 +109,8 @@ def _view(hidden: Path | None) -> list[str]:
             view += ["--ro-bind", path, path]
     for name in _ETC:
         view += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    # Before what follows: a Python that lives below /tmp is bound into it.
+    view += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     python = [str(path) for path in _python_paths()]
     for path in python:
         view += [*_parents(path), "--ro-bind", path, path]
@@ -116,7 +118,7 @@ def _view(hidden: Path | None) -> list[str]:
         view += ["--tmpfs", str(hidden)]
         for path in (path for path in python if _is_below(Path(path), hidden)):
             view += ["--ro-bind", path, path]
-    return [*view, "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--chdir", "/tmp"]
+    return [*view, "--chdir", "/tmp"]
 
 
 def _parents(path: str) -> list[str]:
