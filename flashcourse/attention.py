@@ -22,7 +22,7 @@ class State(NamedTuple):
 
     m: Tensor
     l: Tensor
-    O: Tensor  # noqa: E741
+    O: Tensor
 
 
 def scores(q: Tensor, k: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The exercises that `mark` knows. A lesson's checks live in one module and register themselves here."""
+"""The exercises that `mark` knows. A lesson's checks live in one module and register there."""
 
 from __future__ import annotations
 
