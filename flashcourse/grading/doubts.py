@@ -84,7 +84,7 @@ def _of_cell(cell: Planned) -> Iterator[str]:
     tree = parse(cell.source)
     if tree is None:
         return
-    given = _identifiers(parse(cell.course.shown)) if cell.course is not None else set()
+    given = identifiers(parse(cell.course.shown)) if cell.course is not None else set()
     for node in ast.walk(tree):
         for line, what, why in _of_node(node):
             if what not in given:
@@ -130,7 +130,7 @@ def _of_name(node: ast.Attribute | ast.Name) -> Iterator[tuple[int, str, str]]:
         yield node.lineno, name, "reaches what is not meant for answers"
 
 
-def _identifiers(tree: ast.Module | None) -> set[str]:
+def identifiers(tree: ast.Module | None) -> set[str]:
     """Names that the released cell itself uses: nobody is doubted for what they were given."""
     if tree is None:
         return set()
