@@ -40,7 +40,7 @@ lint: $(READY)
 
 test: lint
 	flashcourse build --check
-	pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 pytest -n 2 --dist loadfile
 
 test-slow: $(READY)
 	pytest -m slow

@@ -10,7 +10,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from flashcourse.cli import main
 from flashcourse.collecting.roster import read_roster
@@ -263,15 +262,11 @@ def test_without_graded_work_it_says_what_to_do(course, capsys):
     assert "flashcourse grade 04_v1_to_v2" in capsys.readouterr().err
 
 
-def test_in_a_browser_nothing_runs_over_the_page(course):
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
-        for lang in LANGUAGES:
-            tab = browser.new_page(viewport={"width": 900, "height": 800}, offline=True)
-            tab.set_content(page(gather(course, LESSON), lang))
-            width = tab.evaluate("document.documentElement.scrollWidth")
-            assert width <= 900
-            assert tab.locator("#success svg").count() == 4
-        browser.close()
+def test_in_a_browser_nothing_runs_over_the_page(course, browser):
+    for lang in LANGUAGES:
+        tab = browser.new_page(viewport={"width": 900, "height": 800}, offline=True)
+        tab.set_content(page(gather(course, LESSON), lang))
+        width = tab.evaluate("document.documentElement.scrollWidth")
+        assert width <= 900
+        assert tab.locator("#success svg").count() == 4
+        tab.close()

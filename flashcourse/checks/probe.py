@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -131,9 +132,11 @@ def _unfinished(failure: Failure, place: Text) -> Text:
             "函数没有返回结果。请在末尾用 `return` 返回它。",
         )
     if failure.type_name in ("NameError", "UnboundLocalError"):
+        name = next(iter(re.findall(r"'(\w+)'", failure.message)), "?")
         return Text(
-            f"Not finished yet{place.en}: {failure.message}. A TODO above it still has to set it.",
-            f"还没写完{place.zh}：{failure.message}。前面的某个 TODO 还没有给它赋值。",
+            f"Not finished yet: `{name}` has no value{place.en}. The TODO above that sets it is "
+            "still empty.",
+            f"还没写完：`{name}` 还没有值{place.zh}。前面给它赋值的 TODO 还空着。",
         )
     return Text(
         f"Not finished yet{place.en}. Fill in the TODO, then delete the line that raises.",

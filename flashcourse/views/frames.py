@@ -340,7 +340,7 @@ def _message(record: Any, first: Difference | None, good: bool, tiles: int) -> T
     if good:
         return Text(
             f"Right at each of the {tiles} tiles: every value equals the exact one.",
-            f"{tiles} 个分块全部正确：每个值都与标准答案一致。",
+            f"{tiles} 个块全部正确：每个值都与标准答案一致。",
         )
     return _trouble(record, first, tiles)
 
@@ -355,7 +355,7 @@ def _trouble(record: Any, first: Difference | None, tiles: int) -> Text:
                     "没有看到任何分块：对 i 和 j 的循环里还没有计算。")  # fmt: skip
     return Text(
         "Each tile is right, but the output is not: look at what is written back and returned.",
-        "每个分块都对，但输出不对：检查写回和返回的是什么。",
+        "每个块都对，但输出不对：检查写回和返回的是什么。",
     )
 
 
@@ -366,12 +366,12 @@ def _difference_text(first: Difference) -> Text:
     when = first.name.endswith("before")
     if first.yours is None or first.right is None:
         return Text(f"First difference at tile {at}: {name} has another shape than it should.",
-                    f"第一处不同在分块 {at}：{name} 的形状不对。")  # fmt: skip
+                    f"第一处不同在块 {at}：{name} 的形状不对。")  # fmt: skip
     yours, right = number(first.yours), number(first.right)
     return Text(
         f"First difference at tile {at}{', before it starts' if when else ''}: "
         f"{name} is {yours}, it should be {right}.",
-        f"第一处不同在分块 {at}{'开始之前' if when else ''}：{name} 是 {yours}，应为 {right}。",
+        f"第一处不同在块 {at}{'开始之前' if when else ''}：{name} 是 {yours}，应为 {right}。",
     )
 
 
@@ -380,12 +380,12 @@ def _error_text(error: Any, tiles: int) -> Text:
     said = f"{error.type_name}: {words}"[:160].rstrip(": ")
     if error.kind == "unfinished":
         return Text(f"Not finished yet. It runs as far as shown, {tiles} tiles ({said}).",
-                    f"还没写完。目前只能运行到这里，共 {tiles} 个分块（{said}）。")  # fmt: skip
+                    f"还没写完。目前只能运行到这里，共 {tiles} 个块（{said}）。")  # fmt: skip
     if error.kind == "too_slow":
         return Text(f"Stopped: it ran too long. {tiles} tiles were seen.",
-                    f"运行太久，已停止。看到了 {tiles} 个分块。")  # fmt: skip
+                    f"运行太久，已停止。看到了 {tiles} 个块。")  # fmt: skip
     return Text(f"It stopped with an error after {tiles} tiles: {said}",
-                f"运行 {tiles} 个分块后出错停止：{said}")  # fmt: skip
+                f"运行 {tiles} 个块后出错停止：{said}")  # fmt: skip
 
 
 def _code(tiles: list[Any], function: Callable) -> dict[str, list]:

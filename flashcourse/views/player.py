@@ -164,7 +164,7 @@ _PAIR = Text("your function takes one block_size for rows and keys, not {block}"
 _TOO_MANY = Text(
     "{tiles} tiles are too many to step through (at most {most}): "
     "take a larger block_size or a shorter sequence",
-    "{tiles} 个分块太多，没法逐块看（最多 {most} 个）：把 block_size 调大，或者把序列缩短",
+    "{tiles} 个块太多，没法逐块看（最多 {most} 个）：把 block_size 调大，或者把序列缩短",
 )
 
 

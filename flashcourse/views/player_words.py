@@ -7,7 +7,7 @@ from flashcourse.words import Text
 WORDS: dict[str, Text] = {
     "title": Text("Attention, one tile at a time", "逐块计算注意力"),
     "where": Text("tile (i={i}, j={j}), step {step} of {steps}",
-                  "分块 (i={i}, j={j})，第 {step} 步，共 {steps} 步"),
+                  "块 (i={i}, j={j})，第 {step} 步，共 {steps} 步"),
     "which_q_end": Text("this is FlashAttention-2", "这就是 FlashAttention-2"),
     "which_kv_step": Text("this is FlashAttention-1", "这就是 FlashAttention-1"),
     "which_q_step": Text("FlashAttention-2's loops, FlashAttention-1's update",

@@ -13,7 +13,7 @@ _ROWS, _DIMS, _SIDE = 8, 4, 200
 
 _TITLE = Text("The state after the last tile", "最后一块算完之后的状态")
 _SIZES = Text("{rows} queries, {keys} keys, {down} × {across} tiles",
-              "{rows} 个查询，{keys} 个键，{down} × {across} 个分块")  # fmt: skip
+              "{rows} 个 query，{keys} 个 key，{down} × {across} 个块")  # fmt: skip
 _HOW = Text("Run this cell to step through the tiles.", "运行这个单元，就能逐块播放。")
 _ROW = Text("row", "行")
 

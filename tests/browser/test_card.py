@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from playwright.sync_api import sync_playwright
 from wheat_and_chaff.chaff import CHAFF
 from wheat_and_chaff.test_wheat_and_chaff import function_of
 from wheat_and_chaff.wheat import wheat_skeleton
@@ -15,16 +14,6 @@ SAID = {
     "en": ("line 24", "it should be", "10 / 10 points", "right"),
     "zh": ("第 24 行", "它应为", "10 / 10 分", "正确"),
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
-        )
-        yield browser
-        browser.close()
 
 
 def show(browser, *cards: str, light: bool = True, scripts: bool = False):
