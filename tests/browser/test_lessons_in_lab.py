@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page
 
 from browser.conftest import REPO, Server
 
-# The other lessons run without a browser in `make env-a`; in one, with `pytest -m slow`.
+# One edition empty and one solved always; the other lessons and editions with `pytest -m slow`
+# (without a browser, `make env-a` runs them all).
 ALWAYS = "03_flash_forward"
 LESSONS = [
     pytest.param(path.name, marks=[] if path.name == ALWAYS else pytest.mark.slow)
@@ -109,7 +110,7 @@ def keep_picture(page: Page, name: str) -> None:
             cells.nth(number).screenshot(path=f"{folder}/{name}-{number:02d}.png")
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("lang", [pytest.param("en", marks=pytest.mark.slow), "zh"])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_an_unfilled_lesson_runs_without_a_wall_of_red(
     reader: Page, lab: Server, lesson: str, lang: str
@@ -123,7 +124,7 @@ def test_an_unfilled_lesson_runs_without_a_wall_of_red(
     keep_picture(reader, f"{lesson}-{lang}")
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("lang", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_solved_lesson_passes_every_visible_check(
     reader: Page, lab: Server, lesson: str, lang: str
