@@ -139,20 +139,20 @@ def test_what_is_no_interval_is_refused_by_name(rows: list) -> None:
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 4, 5])
-def test_the_minimax_error_alternates_at_equal_height(degree: int) -> None:
+def test_a_polynomial_has_float32_coefficients_and_is_within_6_percent_of_the_best(
+    degree: int,
+) -> None:
+    c = exp2.COEFFICIENTS[degree]
+    assert c[0] == 1 and len(c) == degree + 1
+    assert torch.tensor(c, dtype=torch.float32).tolist() == list(c)
     f = torch.linspace(0, 1, 20001, dtype=torch.float64)
-    c = exp2.minimax(degree)
     error = sum(c_k * f**k for k, c_k in enumerate(c)) / torch.exp2(f) - 1
     signs = error[1:].sign()
     starts = [0, *((signs[1:] != signs[:-1]).nonzero().flatten() + 1).tolist(), len(signs)]
     heights = [error[1:][a:b].abs().max().item() for a, b in zip(starts, starts[1:], strict=False)]
+    # de la Vallée Poussin: with degree + 1 alternations, the best error is no less than the lowest.
     assert len(heights) == degree + 1
-    assert heights == pytest.approx([max(heights)] * len(heights), rel=1e-3)
-
-
-def test_degrees_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 to 8"):
-        exp2.minimax(0)
+    assert max(heights) <= 1.06 * min(heights)
 
 
 def test_a_rotation_is_orthogonal_and_spreads_an_outlier() -> None:

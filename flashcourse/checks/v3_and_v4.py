@@ -27,7 +27,7 @@ from flashcourse.checks.v1_to_v2 import (
     off,
     unpack,
 )
-from flashcourse.exp2 import FA4_DEGREE_3, polynomial
+from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.record import record
 from flashcourse.rescaling import E4M3_MAX, LOG2_E, running_maxima, used_maxima
 from flashcourse.schedule import (
@@ -240,8 +240,8 @@ def _fraction_finding(x: Tensor, value: Tensor) -> Finding | None:
 
 
 def _fraction_slip(x: Tensor, value: Tensor, largest: float) -> Text | None:
-    backwards = polynomial(x, FA4_DEGREE_3[::-1])
-    short = polynomial(x, FA4_DEGREE_3[:3])
+    backwards = polynomial(x, COEFFICIENTS[3][::-1])
+    short = polynomial(x, COEFFICIENTS[3][:3])
     if largest < 1e-6:
         return Text(
             "That is too good for a cubic: is a library's exp at work?",
@@ -305,7 +305,7 @@ def _range_slip(x: Tensor, value: Tensor) -> Text | None:
             ),
         ),
     ):
-        made = polynomial(x - whole, FA4_DEGREE_3).double() * torch.exp2(whole.double())
+        made = polynomial(x - whole, COEFFICIENTS[3]).double() * torch.exp2(whole.double())
         if torch.allclose(value.double(), made, rtol=1e-5):
             return text
     return None

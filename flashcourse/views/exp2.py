@@ -9,12 +9,11 @@ from typing import Any
 import ipywidgets as widgets
 import torch
 
-from flashcourse.exp2 import FA4_DEGREE_3, Errors, errors, minimax, polynomial
+from flashcourse.exp2 import COEFFICIENTS, Errors, errors, polynomial
 from flashcourse.views.curve import Axes, Curve, chart
 from flashcourse.views.svg import KV, OUT, Q
 from flashcourse.words import Text, check_language, course_language
 
-DEGREES = (1, 2, 3, 4, 5, 6)
 # Half the distance between neighbours just above a power of 2: 8 and 24 significant bits.
 HALF_BFLOAT16, HALF_FLOAT32 = 2.0**-8, 2.0**-24
 _TITLE = Text("Relative error of the polynomial for 2^f", "用多项式算 2^f 的相对误差")
@@ -22,19 +21,14 @@ _TITLE = Text("Relative error of the polynomial for 2^f", "用多项式算 2^f �
 
 @cache
 def _errors(degree: int) -> Errors:
-    return errors(coefficients(degree))
-
-
-def coefficients(degree: int) -> tuple[float, ...]:
-    """FlashAttention-4's own for degree 3, the best possible for every other degree."""
-    return FA4_DEGREE_3 if degree == 3 else minimax(degree)
+    return errors(COEFFICIENTS[degree])
 
 
 def error_chart(degree: int, lang: str | None = None) -> str:
     """An SVG: the error on [0, 1), beside the rounding of bfloat16 and of float32."""
     lang = check_language(lang) if lang else course_language()
     f = torch.arange(400, dtype=torch.float64) / 400
-    off = (polynomial(f.float(), coefficients(degree)).double() / torch.exp2(f) - 1).abs()
+    off = (polynomial(f.float(), COEFFICIENTS[degree]).double() / torch.exp2(f) - 1).abs()
     own = list(zip(f.tolist(), off.clamp_min(1e-9).tolist(), strict=True))
     flat = lambda y: [(0.0, y), (1.0, y)]
     degree_name = Text(f"degree {degree}", f"{degree} 次").in_(lang)
@@ -73,9 +67,9 @@ class Exp2Explorer:
     def __init__(self, lang: str) -> None:
         self.lang = lang
         self.degree = widgets.IntSlider(
-            value=1,
-            min=DEGREES[0],
-            max=DEGREES[-1],
+            value=min(COEFFICIENTS),
+            min=min(COEFFICIENTS),
+            max=max(COEFFICIENTS),
             description=Text("degree", "次数").in_(lang),
             continuous_update=False,
         )

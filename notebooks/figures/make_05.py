@@ -10,11 +10,11 @@ from __future__ import annotations
 import torch
 from make_03 import BLUE, FOLDER, GREEN, GREY, LINE, ORANGE, PURPLE, box, lines, picture, text
 
-from flashcourse.exp2 import polynomial
+from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.schedule import SMS, Interval, serial, tile_cycles, utilisation
 from flashcourse.views import svg
 from flashcourse.views.curve import Axes, Curve, chart
-from flashcourse.views.exp2 import HALF_BFLOAT16, coefficients
+from flashcourse.views.exp2 import HALF_BFLOAT16
 from flashcourse.views.rescaling import results
 from flashcourse.views.schedule import gantt
 from flashcourse.words import Text
@@ -131,7 +131,7 @@ def exp2_figure(lang: str) -> str:
     f = torch.arange(200, dtype=torch.float64) / 200
     curves = []
     for degree, colour in DEGREE_COLOURS.items():
-        off = (polynomial(f.float(), coefficients(degree)).double() / torch.exp2(f) - 1).abs()
+        off = (polynomial(f.float(), COEFFICIENTS[degree]).double() / torch.exp2(f) - 1).abs()
         points = list(zip(f.tolist(), off.clamp_min(1e-8).tolist(), strict=True))
         curves.append(Curve(DEGREE.in_(lang).format(degree), points, colour))
     level = [(0.0, HALF_BFLOAT16), (1.0, HALF_BFLOAT16)]
