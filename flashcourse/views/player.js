@@ -37,43 +37,100 @@
   /** A row of numbers, or just 0 for a row of zeros. */
   const vector = (xs, more) => Array.from(xs).every((x) => x === 0) ? "0"
     : `[${Array.from(xs, num).join(", ")}${more ? ", …" : ""}]`;
-  const count = (n) => n.toLocaleString("en-US");
+  const grouped = new Intl.NumberFormat("en-US");
+  const count = (n) => grouped.format(n);
 
   function bytes(n) {
     if (n < 1024) return `${n} B`;
     return n < 1 << 20 ? `${+(n / 1024).toFixed(1)} KiB` : `${+(n / (1 << 20)).toFixed(1)} MiB`;
   }
 
-  /** Makes `target` hold this HTML, touching only what differs: the browser lays out less. */
-  function put(target, html) {
-    const template = document.createElement("template");
-    template.innerHTML = html;
-    sync(target, template.content);
+  /** A sentence with {blanks}, as the list of its words and what fills the blanks. */
+  const sentence = (s, values) => s.split(/\{(\w+)\}/).map((part, n) => (n % 2 ? values[part] : part));
+
+  function setAttribute(node, name, value) {
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
   }
 
-  function sync(old, fresh) {
-    while (old.childNodes.length > fresh.childNodes.length) old.lastChild.remove();
-    let from = old.firstChild;
-    for (let to = fresh.firstChild, after; to; to = after, from = from && from.nextSibling) {
-      after = to.nextSibling;
-      if (!from) old.append(to);
-      else if (from.nodeName !== to.nodeName) { from.replaceWith(to); from = to; }
-      else if (to.nodeType === Node.TEXT_NODE) {
-        if (from.data !== to.data) from.data = to.data;
-      } else {
-        syncAttributes(from, to);
-        sync(from, to);
+  function setText(node, words) {
+    if (node.textContent !== words) node.textContent = words;
+  }
+
+  // ------------------------------------------------------------ panels that change in place
+
+  /* A step may change hundreds of numbers, and little else. html`<td class=${c}>${x}</td>` says what
+   * a panel holds; its elements are made once, and a later step writes only the ${holes} that differ.
+   * A hole is the whole value of an attribute (false: no attribute), or stands between tags and
+   * holds words, a template of one element, or a list of these. */
+  const html = (parts, ...values) => ({ parts, values });
+
+  const patterns = new Map(); // a template's constant parts -> { element, holes }
+
+  function patternOf(parts) {
+    if (!patterns.has(parts)) {
+      const template = document.createElement("template"), last = parts.length - 1;
+      template.innerHTML = parts.map((part, n) => part + (n === last ? ""
+        : part.endsWith("=") ? `"{hole}"` : "<!--hole-->")).join("").trim();
+      const element = template.content.firstChild;
+      patterns.set(parts, { element, holes: Array.from(holesIn(element, [])) });
+    }
+    return patterns.get(parts);
+  }
+
+  /** Where the holes of an element are, in their order: [path of child numbers, attribute]. */
+  function* holesIn(node, path) {
+    if (node.nodeType === Node.COMMENT_NODE) yield [path, null];
+    for (const name of node.getAttributeNames?.() ?? []) {
+      if (node.getAttribute(name) === "{hole}") yield [path, name];
+    }
+    for (const [n, child] of node.childNodes.entries()) yield* holesIn(child, [...path, n]);
+  }
+
+  class Filled {
+    constructor({ parts, values }) {
+      const { element, holes } = patternOf(parts);
+      this.parts = parts;
+      this.node = element.cloneNode(true);
+      this.holes = holes.map(([path, name]) => {
+        const node = path.reduce((at, n) => at.childNodes[n], this.node);
+        return name ? new AttributeHole(node, name) : new Hole(node);
+      });
+      this.fill(values);
+    }
+    fill(values) {
+      for (let n = 0; n < values.length; n++) this.holes[n].put(values[n]);
+    }
+  }
+
+  class AttributeHole {
+    constructor(node, name) { Object.assign(this, { node, name, value: null }); }
+    put(value) {
+      if (value === this.value) return;
+      this.value = value;
+      if (value === false) this.node.removeAttribute(this.name);
+      else this.node.setAttribute(this.name, value);
+    }
+  }
+
+  /** What stands before the node `end`: words and templates. */
+  class Hole {
+    constructor(end) { Object.assign(this, { end, items: [] }); }
+    put(value) {
+      const list = Array.isArray(value) ? value : [value];
+      for (let n = 0; n < list.length; n++) this.putOne(list[n], n);
+      while (this.items.length > list.length) this.items.pop().node.remove();
+    }
+    putOne(value, n) {
+      const old = this.items[n], words = value.parts ? undefined : String(value);
+      if (old && old.parts === value.parts) {
+        if (value.parts) old.fill(value.values);
+        else if (old.words !== words) old.node.data = old.words = words;
+        return;
       }
-    }
-  }
-
-  function syncAttributes(from, to) {
-    for (const name of from.getAttributeNames()) {
-      if (!to.hasAttribute(name)) from.removeAttribute(name);
-    }
-    for (const name of to.getAttributeNames()) {
-      const value = to.getAttribute(name);
-      if (from.getAttribute(name) !== value) from.setAttribute(name, value);
+      const item = value.parts ? new Filled(value) : { words, node: new Text(words) };
+      if (old) old.node.replaceWith(item.node);
+      else this.end.before(item.node);
+      this.items[n] = item;
     }
   }
 
@@ -145,19 +202,16 @@
 
   const differs = (a, b) => !(a === b || Math.abs(a - b) <= 1e-4 * (1 + Math.abs(b)));
 
-  /** What differs at step t: "=name" stands for the same values as name, "<" for those that the
-   * step before left. */
-  function differing(diffs, t) {
-    const named = { ...diffs[t] };
-    for (const [name, values] of Object.entries(named)) {
-      if (values[0] === "=") named[name] = named[values.slice(1)];
-      if (values === "<") named[name] = differing(diffs, t - 1)[name.replace(" before", "")];
-    }
-    return named;
+  /** A value that differs at step t: "=name" stands for the same as that name, "<" for what the step
+   * before left. */
+  function sent(diffs, t, name) {
+    const values = diffs[t][name];
+    if (values[0] === "=") return sent(diffs, t, values.slice(1));
+    return values === "<" ? sent(diffs, t - 1, name.replace(" before", "")) : values;
   }
 
   /** The learner's tile: the exact one, with what differs put in its place. */
-  function learnersTile(exact, differing, unseen) {
+  function learnersTile(exact, { diffs, unseen }, t) {
     const rows = exact.rows.map((row) => ({ ...row, bad: new Set() }));
     const place = (name, values) => rows.forEach((row, x) => {
       const field = NAMES[name], width = MANY.has(field) ? row[field].length : 1;
@@ -169,9 +223,7 @@
       }
     });
     for (const name of unseen) place(name, null);
-    for (const [name, values] of Object.entries(differing)) {
-      place(name, values ? floatsOf(values) : null);
-    }
+    for (const name of Object.keys(diffs[t] ?? {})) place(name, floatsOf(sent(diffs, t, name)));
     return { ...exact, rows };
   }
 
@@ -303,7 +355,7 @@
     }
     set(part, attributes) {
       for (const [name, value] of Object.entries(attributes)) {
-        this.parts[part].setAttribute(name, value);
+        setAttribute(this.parts[part], name, value);
       }
     }
     /** Shows step `t` of `order`: the tile now, what is loaded, what is done. */
@@ -316,9 +368,20 @@
       this.set("cover", { d: this.cover(order, t, loop) });
       this.showSeen(order, t, loop);
       const fits = scores && width / (scores.right - scores.left) >= 28;
-      this.parts.numbers.innerHTML = fits ? scores.rows.map((row) => row.S.map((s, n) =>
-        `<text class="s" x="${this.x(scores.left + n + 0.5)}" y="${this.y(row.row + 0.5) + 4}"
-        >${s.toFixed(1).replace("-", "−")}</text>`).join("")).join("") : "";
+      this.showScores(fits ? scores.rows.flatMap((row) => row.S.map((s, n) =>
+        [this.x(scores.left + n + 0.5), this.y(row.row + 0.5) + 4, s.toFixed(1).replace("-", "−")])) : []);
+    }
+    showScores(scores) {
+      const { numbers } = this.parts;
+      while (numbers.childNodes.length > scores.length) numbers.lastChild.remove();
+      scores.forEach(([x, y, words], n) => {
+        const text = numbers.childNodes[n]
+          ?? numbers.appendChild(document.createElementNS(numbers.namespaceURI, "text"));
+        setAttribute(text, "class", "s");
+        setAttribute(text, "x", x);
+        setAttribute(text, "y", y);
+        setText(text, words);
+      });
     }
     /** The part of the grid that was not visited yet, which hides its shading. */
     cover(order, t, loop) {
@@ -350,50 +413,50 @@
 
   // ------------------------------------------------------------ the panels of numbers
 
+  const written = (x) => (Array.isArray(x) ? vector(x) : num(x));
+
   /** One value; where the learner's differs, the right one stands under it. */
   function value(own, right, bad, name, row) {
-    const tag = `data-name="${name}" data-row="${row}"`;
-    if (own === null || own === undefined) return `<span class="val missing" ${tag}>—</span>`;
-    const words = Array.isArray(own) ? vector(own) : num(own);
-    if (!bad) return `<span class="val" ${tag}>${words}</span>`;
-    const should = Array.isArray(right) ? vector(right) : num(right);
-    return `<span class="val bad"><span ${tag}>${words}</span> ≠<small>✓ ${should}</small></span>`;
+    if (own === null || own === undefined) {
+      return html`<span class="val missing" data-name=${name} data-row=${row}>—</span>`;
+    }
+    return bad
+      ? html`<span class="val bad"><span data-name=${name} data-row=${row}>${written(own)}</span>
+          ≠<small>✓ ${written(right)}</small></span>`
+      : html`<span class="val" data-name=${name} data-row=${row}>${written(own)}</span>`;
   }
 
-  function matrix(name, title, exact, own) {
-    const head = exact.keys.map((key) => `<th scope="col">k${key}</th>`).join("");
-    const rows = own.rows.map((row, x) => {
-      const cells = exact.rows[x][name].map((right, y) => {
-        const mine = row[name] === null ? null : row[name][y];
-        if (mine === null) return `<td class="missing">—</td>`;
-        const bad = row.bad?.has(name) && differs(mine, right);
-        const shade = name === "P" && !bad && Number.isFinite(mine)
-          ? ` style="background:rgba(var(--rise),${(0.04 + 0.4 * clamp(mine, 0, 1)).toFixed(2)})"`
-          : "";
-        return bad ? `<td class="bad">${num(mine)} ≠<small>✓ ${num(right)}</small></td>`
-          : `<td${shade}>${num(mine)}</td>`;
-      });
-      return `<tr><th scope="row">q${row.row}</th>${cells.join("")}</tr>`;
-    });
-    const tight = exact.keys.length > 4 ? ` class="tight"` : "";
-    return `<table${tight}><caption>${title}</caption><tr><td style="visibility:hidden;padding:0;` +
-      `min-width:0"></td>${head}</tr>${rows.join("")}</table>`;
+  function cell(own, right, differing, shaded) {
+    if (own === null) return html`<td class="missing">—</td>`;
+    if (differing && differs(own, right)) {
+      return html`<td class="bad">${num(own)} ≠<small>✓ ${num(right)}</small></td>`;
+    }
+    const shade = shaded && Number.isFinite(own) && (0.04 + 0.4 * clamp(own, 0, 1)).toFixed(2);
+    return html`<td style=${shade && `background:rgba(var(--rise),${shade})`}>${num(own)}</td>`;
+  }
+
+  function matrix(name, law, exact, own) {
+    const rows = own.rows.map((row, x) => html`<tr><th scope="row">q${row.row}</th>${
+      exact.rows[x][name].map((right, y) =>
+        cell(row[name] && row[name][y], right, row.bad?.has(name), name === "P"))}</tr>`);
+    return html`<table class=${exact.keys.length > 4 && "tight"}>
+      <caption>${`${name}_ij`} <small>= ${law}</small></caption><tr><td class="corner"></td>${
+      exact.keys.map((key) => html`<th scope="col">k${key}</th>`)}</tr>${rows}</table>`;
   }
 
   function stateLines(exact, own, chosen, words, O) {
     return own.rows.map((row, x) => {
-      const right = exact.rows[x], bad = (name) => row.bad?.has(name);
-      const show = (label, from, to) => `<span><span class="name">${label}</span> <span class="old">` +
-        `${value(row[from], right[from], bad(from), from, row.row)}</span> → ` +
-        `${value(row[to], right[to], bad(to), to, row.row)}</span>`;
-      const rose = right.m1 > right.m0 ? ` <span class="up">▲</span>` : "";
-      return `<div class="line"><button class="row" data-pick="${x}" aria-pressed="${x === chosen}"
-        title="${esc(words.pickRow)}">q${row.row}</button><div>
-        <span>${show("m", "m0", "m1")}${rose}</span>
+      const right = exact.rows[x];
+      const show = (name) => value(row[name], right[name], row.bad?.has(name), name, row.row);
+      const change = (label, from, to) => html`<span><span class="name">${label}</span> <span
+        class="old">${show(from)}</span> → ${show(to)}</span>`;
+      return html`<div class="line"><button class="row" data-pick=${x} aria-pressed=${x === chosen
+        ? "true" : "false"} title=${words.pickRow}>q${row.row}</button><div>
+        <span>${change("m", "m0", "m1")}${right.m1 > right.m0 ? html`<span class="up"> ▲</span>` : ""}</span>
         <span><span class="name">α</span> <span class="val" data-name="alpha"
-          data-row="${row.row}">${num(right.alpha)}</span></span>
-        ${show("l", "l0", "l1")}${show(O, "O0", "O1")}</div></div>`;
-    }).join("");
+          data-row=${row.row}>${num(right.alpha)}</span></span>
+        ${change("l", "l0", "l1")}${change(O, "O0", "O1")}</div></div>`;
+    });
   }
 
   /** The rows of formulas for one query row: [TODO, variables, formula, with numbers, fields]. */
@@ -427,20 +490,18 @@
     const more = { P: exact.right - exact.left > grid.shown, O: grid.dimV > grid.shown };
     const row = { ...exact.rows[x], more }, mine = own.rows[x];
     const lines = formulas(row, divide, last, words).map(([todo, names, law, filled, res, fields]) => {
-      const bad = fields.filter((field) => mine.bad?.has(field));
-      const wrong = bad.map((field) => `<div class="bad">≠ ${words.yours}: ${nameOf(field)} = ` +
-        `${Array.isArray(mine[field]) ? vector(mine[field]) : num(mine[field])}</div>`).join("");
-      const source = code ? names.filter((name) => code[name]).map((name) =>
-        `<code>${esc(fill(words.codeLine, { line: code[name][0] }))}  ${esc(code[name][1])}</code>`)
-        .join("") : "";
-      return `<li><span class="todo">${todo}</span><div>${law}
+      const wrong = fields.filter((field) => mine.bad?.has(field)).map((field) =>
+        html`<div class="bad">≠ ${words.yours}: ${nameOf(field)} = ${written(mine[field])}</div>`);
+      const source = names.filter((name) => code?.[name]).map((name) =>
+        html`<code>${fill(words.codeLine, { line: code[name][0] })}  ${code[name][1]}</code>`);
+      return html`<li><span class="todo">${todo}</span><div>${law}
         <span class="with">= ${filled ? `${filled} = ` : ""}</span><span class="res">${res}</span>
         ${wrong}${source}</div></li>`;
     });
     const kept = ["m2", "l2"].filter((field) => mine.bad?.has(field)).map((field) =>
-      `<li><span class="todo">${words.kept}</span><div class="bad">≠ ${nameOf(field)} = ` +
-      `${num(mine[field])} <span class="with">(${num(row[field])})</span></div></li>`);
-    return lines.concat(kept).join("");
+      html`<li><span class="todo">${words.kept}</span><div class="bad">≠ ${nameOf(field)} = ${
+        num(mine[field])} <span class="with">(${num(row[field])})</span></div></li>`);
+    return lines.concat(kept);
   }
 
   const nameOf = (field) => Object.keys(NAMES).find((name) => NAMES[name] === field);
@@ -466,6 +527,7 @@
       this.build();
       this.listen();
       this.theme();
+      this.showChoices();
       this.show();
       host.dataset.ready = "true";
     }
@@ -475,7 +537,10 @@
       this.shownLoop = own ? yours.loop : this.loop;
       this.shownDivide = own ? yours.divide : this.divide;
       this.order = own ? this.learnersOrder() : this.grid.order(this.loop);
-      this.traffic = trafficSoFar(this.grid, this.shownLoop === "kv" ? "kv" : "q", this.order);
+      const loop = this.shownLoop === "kv" ? "kv" : "q";
+      this.traffic = trafficSoFar(this.grid, loop, this.order);
+      this.trafficInAll = trafficSoFar(this.grid, loop, this.grid.order(loop)).pop();
+      this.wrong = new Set(own ? yours.wrong : []);
     }
 
     learnersOrder() {
@@ -535,6 +600,11 @@
         <p class="hint"><kbd>←</kbd> <kbd>→</kbd> <kbd>Home</kbd> <kbd>End</kbd> ${w.keysHint}</p>
         <div class="sr" aria-live="polite"></div></section>`;
       this.find = (selector) => this.root.querySelector(selector);
+      this.nodes = Object.fromEntries(["first", "back", "play", "next", "last", "where", "which",
+        "numbers", "laws", "mem", "track", "sr"].map((name) => [name, this.find(`.${name}`)]));
+      this.slider = this.find("input");
+      this.panels = Object.fromEntries(["numbers", "laws", "mem"].filter((name) => this.nodes[name])
+        .map((name) => [name, new Hole(this.nodes[name].appendChild(new Comment()))]));
       this.picture.attach(this.root);
       this.find(".legend").innerHTML =
         `<span class="key" style="background:var(--done)"></span>${esc(w.legendDone)} ` +
@@ -558,7 +628,7 @@
       this.host.dataset.lmSuppressShortcuts = "true"; // or JupyterLab and Notebook 7 take the keys
       section.addEventListener("click", (event) => this.click(event));
       section.addEventListener("keydown", (event) => this.key(event));
-      this.find("input").addEventListener("input", (event) => this.go(+event.target.value));
+      this.slider.addEventListener("input", (event) => this.go(+event.target.value));
       this.find("select").addEventListener("change", () => { if (this.timer) this.play(true); });
       for (const kind of ["keyup", "keypress"]) {
         section.addEventListener(kind, (event) => event.stopPropagation());
@@ -587,6 +657,7 @@
       if (name === "own") this.own = to === "yours" && this.yours.tiles > 0;
       else this[name] = to;
       this.setOrder();
+      this.showChoices();
       const again = this.order.findIndex(([bi, bj]) => bi === tile[0] && bj === tile[1]);
       this.go(again < 0 ? this.order.length - 1 : again);
     }
@@ -594,6 +665,7 @@
     toDifference() {
       this.own = true;
       this.setOrder();
+      this.showChoices();
       this.row = null;
       this.go(this.yours.first);
     }
@@ -613,6 +685,7 @@
     }
 
     play(on) {
+      if (!on && !this.timer) return;
       clearInterval(this.timer);
       this.timer = null;
       if (on) {
@@ -622,7 +695,7 @@
           else this.go(this.step + 1);
         }, 1000 / +this.find("select").value);
       }
-      const button = this.find(".play"), name = this.timer ? "pause" : "play";
+      const button = this.nodes.play, name = this.timer ? "pause" : "play";
       button.innerHTML = icon(name);
       button.setAttribute("aria-label", this.words[name]);
     }
@@ -637,8 +710,7 @@
     show() {
       const [bi, bj] = this.order[this.step];
       const right = this.exact && this.exact.tile(bi, bj, this.shownDivide);
-      const wrong = this.own && this.yours.wrong.includes(this.step);
-      this.picture.show(this.order, this.step, this.shownLoop, right, wrong);
+      this.picture.show(this.order, this.step, this.shownLoop, right, this.wrong.has(this.step));
       this.showControls(bi, bj);
       if (right) this.showNumbers(right, bi, bj);
       else this.showSummary(bi, bj);
@@ -647,23 +719,27 @@
       this.host.dataset.tile = `${bi * this.grid.br},${bj * this.grid.bc}`;
     }
 
-    showControls(bi, bj) {
-      const { words: w, step } = this, steps = this.order.length, slider = this.find("input");
-      slider.max = steps - 1;
-      slider.value = step;
-      const where = fill(w.where, { i: bi * this.grid.br, j: bj * this.grid.bc, step: step + 1, steps });
-      slider.setAttribute("aria-valuetext", where);
-      this.find(".where").textContent = where;
-      this.find(".which").textContent = w[`which_${this.shownLoop}_${this.shownDivide}`] || "";
-      for (const [name, off] of [["first", !step], ["back", !step], ["next", step === steps - 1],
-        ["last", step === steps - 1]]) this.find(`.${name}`).setAttribute("aria-disabled", off);
+    /** What the reader chose, and the mark of the first difference on the slider. */
+    showChoices() {
       const chosen = { own: this.own ? "yours" : "exact", loop: this.shownLoop, divide: this.shownDivide };
       for (const button of this.root.querySelectorAll("[data-set]")) {
         const { set, to } = button.dataset;
         button.setAttribute("aria-pressed", chosen[set] === to);
         button.disabled = set === "own" ? to === "yours" && !this.yours.tiles : this.own;
       }
-      this.showFlag(steps);
+      setText(this.nodes.which, this.words[`which_${this.shownLoop}_${this.shownDivide}`] || "");
+      this.slider.max = this.order.length - 1;
+      this.showFlag(this.order.length);
+    }
+
+    showControls(bi, bj) {
+      const { words: w, step, nodes } = this, steps = this.order.length;
+      this.where = fill(w.where, { i: bi * this.grid.br, j: bj * this.grid.bc, step: step + 1, steps });
+      this.slider.value = step;
+      setAttribute(this.slider, "aria-valuetext", this.where);
+      setText(nodes.where, this.where);
+      for (const name of ["first", "back"]) setAttribute(nodes[name], "aria-disabled", !step);
+      for (const name of ["next", "last"]) setAttribute(nodes[name], "aria-disabled", step === steps - 1);
     }
 
     showFlag(steps) {
@@ -671,27 +747,29 @@
       this.find(".flag")?.remove();
       if (first === null || steps < 2) return;
       const at = first / (steps - 1);
-      this.find(".track").insertAdjacentHTML("beforeend", `<span class="flag" aria-hidden="true"
+      this.nodes.track.insertAdjacentHTML("beforeend", `<span class="flag" aria-hidden="true"
         style="left:calc(${at * 100}% + ${8 - 16 * at}px)">▼</span>`);
     }
 
     showNumbers(right, bi, bj) {
       const { words: w, yours, grid: g } = this;
-      const own = this.own ? learnersTile(right, differing(yours.diffs, this.step), yours.unseen) : right;
+      const own = this.own ? learnersTile(right, yours, this.step) : right;
       const worst = own.rows.findIndex((row) => row.bad && row.bad.size);
       const row = Math.min(this.row ?? Math.max(0, worst), own.rows.length - 1);
       const O = this.shownDivide === "end" ? "Õ" : "O";
-      const cut = Math.max(right.end - right.first, right.right - right.left, g.dimV) > g.shown ? `<p class="legend">${esc(fill(w.cut, { n: g.shown }))}</p>` : "";
-      put(this.find(".numbers"), `<div class="pair">
-          ${matrix("S", `S_ij <small>= q·kᵀ/√d</small>`, right, own)}
-          ${matrix("P", `P_ij <small>= exp(S − m)</small>`, right, own)}</div>
-        <div class="state"><h4>${esc(w.state)}</h4>${stateLines(right, own, row, w, O)}</div>${cut}`);
-      put(this.find(".laws"), `<h4>${esc(fill(w.laws, { row: `q${right.first + row}` }))}</h4>
-        <ol>${formulaList(right, own, row, g, this.shownDivide, bj === g.across - 1, w,
-          this.own ? yours.code : null)}</ol>`);
-      const spoken = own.rows[row], n = (x) => (Array.isArray(x) ? vector(x) : num(x));
-      this.say(fill(w.spoken, { where: this.find(".where").textContent, row: `q${spoken.row}`,
-        m: n(spoken.m1), l: n(spoken.l1), alpha: n(right.rows[row].alpha), O: n(spoken.O1) }));
+      const cut = Math.max(right.end - right.first, right.right - right.left, g.dimV) > g.shown;
+      this.panels.numbers.put([
+        html`<div class="pair">${matrix("S", "q·kᵀ/√d", right, own)}
+          ${matrix("P", "exp(S − m)", right, own)}</div>`,
+        html`<div class="state"><h4>${w.state}</h4>${stateLines(right, own, row, w, O)}</div>`,
+        cut ? html`<p class="legend">${fill(w.cut, { n: g.shown })}</p>` : ""]);
+      const lines = formulaList(right, own, row, g, this.shownDivide, bj === g.across - 1, w,
+        this.own ? yours.code : null);
+      this.panels.laws.put([html`<h4>${fill(w.laws, { row: `q${right.first + row}` })}</h4>`,
+        html`<ol>${lines}</ol>`]);
+      const spoken = own.rows[row];
+      this.say(fill(w.spoken, { where: this.where, row: `q${spoken.row}`, m: written(spoken.m1),
+        l: written(spoken.l1), alpha: num(right.rows[row].alpha), O: written(spoken.O1) }));
     }
 
     showSummary(bi, bj) {
@@ -703,39 +781,41 @@
       const facts = [[w.sumTop, num(this.top[n])],
         [w.sumRise, `${Math.round(this.rise[n] / 255 * (r1 - r0))} / ${r1 - r0}`],
         [w.sumAlpha, num(this.alpha[n] / 255)]];
-      put(this.find(".numbers"), `<div class="state"><h4>${esc(w.summary)}</h4>${facts.map(
-        ([name, x]) => `<div class="line" style="grid-template-columns:1fr auto"><span>${esc(name)}
-        </span><b>${x}</b></div>`).join("")}<p class="hint">${esc(w.hidden)}</p></div>`);
-      this.say(this.find(".where").textContent);
+      this.panels.numbers.put(html`<div class="state"><h4>${w.summary}</h4>${facts.map(([name, x]) =>
+        html`<div class="line fact"><span>${name}</span><b>${x}</b></div>`)}
+        <p class="hint">${w.hidden}</p></div>`);
+      this.say(this.where);
     }
 
     say(words) {
-      this.find(".sr").textContent = this.timer ? "" : words;
+      setText(this.nodes.sr, this.timer ? "" : words);
     }
 
     showMemory(bi, bj) {
       const { words: w, grid: g, data } = this, E = data.elementBytes;
       const [r0, r1] = g.rowRange(bi), [c0, c1] = g.keyRange(bj);
       const set = workingSet(g, r1 - r0, c1 - c0) * E, share = set / data.sram;
-      const done = this.traffic[this.step], all = trafficTotal(this), standard = standardTraffic(g);
-      const full = Math.max(all, standard), percent = (x) => clamp(100 * x, 0, 100).toFixed(2);
+      const done = this.traffic[this.step], all = this.trafficInAll, standard = standardTraffic(g);
+      const full = Math.max(all, standard);
+      const width = (part) => `width:${clamp(100 * part, 0, 100).toFixed(2)}%`;
+      const strong = (words) => html`<strong>${words}</strong>`;
       const loop = this.shownLoop === "kv" ? "kv" : "q";
-      const chips = moves(g, loop, bi, bj).map(([way, kind, name, n]) =>
-        `<span class="chip ${kind}">${way === "in" ? "↓" : "↑"} ${name} · ${count(n)}</span>`);
-      put(this.find(".mem"), `<h4>${esc(w.moved)}</h4><div class="chips">${chips.join("")}</div>
-        <h4>${esc(w.hbm)}</h4>
-        <div class="meter"><div class="will" style="width:${percent(all / full)}%"></div>
-          <div style="width:${percent(done / full)}%"></div></div>
-        <p>${fill(w.hbmText, { done: `<strong data-name="traffic">${count(done)}</strong>`,
-          all: count(all), standard: `<strong>${count(standard)}</strong>` })}</p>
-        <h4>${esc(w.sram)}</h4>
-        <div class="meter"><div class="${share > 1 ? "over" : ""}" style="width:${percent(share)}%">
-          </div></div>
-        <p>${fill(share > 1 ? w.sramOver : w.sramText, { set: `<strong>${bytes(set)}</strong>`,
-          size: bytes(data.sram), name: esc(data.sramName), percent: +(100 * share).toPrecision(2),
-          block: count(largestBlock(g, data.sram / E)) })}</p>
-        <p class="with">${fill(w.never, { n: count(g.rows * g.keys), tile:
-          count((r1 - r0) * (c1 - c0)) })}</p>`);
+      const chips = moves(g, loop, bi, bj).map(([way, kind, name, n]) => html`<span
+        class=${`chip ${kind}`}>${way === "in" ? "↓" : "↑"} ${name} · ${count(n)}</span>`);
+      this.panels.mem.put([
+        html`<h4>${w.moved}</h4>`, html`<div class="chips">${chips}</div>`,
+        html`<h4>${w.hbm}</h4>`,
+        html`<div class="meter"><div class="will" style=${width(all / full)}></div>
+          <div style=${width(done / full)}></div></div>`,
+        html`<p>${sentence(w.hbmText, { done: html`<strong data-name="traffic">${count(done)}</strong>`,
+          all: count(all), standard: strong(count(standard)) })}</p>`,
+        html`<h4>${w.sram}</h4>`,
+        html`<div class="meter"><div class=${share > 1 && "over"} style=${width(share)}></div></div>`,
+        html`<p>${sentence(share > 1 ? w.sramOver : w.sramText, { set: strong(bytes(set)),
+          size: bytes(data.sram), name: data.sramName, percent: +(100 * share).toPrecision(2),
+          block: count(largestBlock(g, data.sram / E)) })}</p>`,
+        html`<p class="with">${fill(w.never, { n: count(g.rows * g.keys),
+          tile: count((r1 - r0) * (c1 - c0)) })}</p>`]);
     }
 
     // -------------------------------------------------------- light or dark
@@ -751,13 +831,6 @@
       watch.observe(document.documentElement, options);
       matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     }
-  }
-
-  /** The whole run's traffic, even when the learner's function stopped early. */
-  function trafficTotal(player) {
-    if (player.order.length === player.grid.tiles) return player.traffic[player.order.length - 1];
-    const loop = player.shownLoop === "kv" ? "kv" : "q";
-    return trafficSoFar(player.grid, loop, player.grid.order(loop)).pop();
   }
 
   /** Jupyter's, Colab's and VS Code's own word for it; else the page's colour; else the system's. */
