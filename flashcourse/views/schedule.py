@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
@@ -39,6 +40,8 @@ def gantt(
 ) -> str:
     """An SVG: a lane for each unit, a box for each interval, coloured by warpgroup.
 
+    Where there is room, a box bears its op and the number of the warpgroup's tile, from 0.
+
     until: the last cycle shown (default: the end of the schedule).
     """
     lang = check_language(lang) if lang else course_language()
@@ -50,9 +53,11 @@ def gantt(
     for unit, y in lanes.items():
         parts.append(rect(_LEFT, y, _WIDTH - _LEFT - _RIGHT, _LANE, fill="#F3F4F6"))
         parts.append(text(_LEFT - 8, y + 27, _LANES[unit].in_(lang), text_anchor="end"))
-    for i in schedule:
+    tiles: Counter[tuple[int, str]] = Counter()  # how often a warpgroup has done an op
+    for i in sorted(schedule, key=lambda i: i.start):
         if i.start < end:
-            parts.append(_box(i, lanes[i.unit], per_cycle, end))
+            parts.append(_box(i, tiles[i.warpgroup, i.op], lanes[i.unit], per_cycle, end))
+        tiles[i.warpgroup, i.op] += 1
     bottom = 40 + len(UNITS) * (_LANE + 10)
     parts += [_axis(end, per_cycle, bottom, lang), _legend(schedule, bottom + 44, lang)]
     return document(_WIDTH, bottom + 64, "".join(parts), name)
@@ -61,14 +66,14 @@ def gantt(
 _TITLE = Text("Who uses which unit, and when", "谁在什么时候用哪个单元")
 
 
-def _box(i: Interval, y: float, per_cycle: float, end: float) -> str:
+def _box(i: Interval, tile: int, y: float, per_cycle: float, end: float) -> str:
     pale, dark = _COLOURS[i.warpgroup % len(_COLOURS)]
     x, width = _LEFT + i.start * per_cycle, (min(i.end, end) - i.start) * per_cycle
     box = rect(f"{x:.1f}", y, f"{width:.1f}", _LANE, fill=pale, stroke=dark)  # type: ignore[arg-type]
     if width < 26:
         return box
-    middle = f"{x + width / 2:.1f}"
-    return box + text(middle, y + 27, i.op, text_anchor="middle", font_size=12)  # type: ignore[arg-type]
+    middle, label = f"{x + width / 2:.1f}", i.op if width < 44 else f"{i.op} {tile}"
+    return box + text(middle, y + 27, label, text_anchor="middle", font_size=12)  # type: ignore[arg-type]
 
 
 def _axis(end: float, per_cycle: float, y: float, lang: str) -> str:

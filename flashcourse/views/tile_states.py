@@ -19,14 +19,14 @@ _BLOCK = 2
 
 TITLE = Text(
     "The state after each of the 4 tiles of a 4 × 4 example",
-    "一个 4 × 4 的例子：4 个分块各算完之后的状态",
+    "一个 4 × 4 的例子：4 个块各算完之后的状态",
 )
 _NOTE = Text(
     "S and m in units of ln 2, so that each exp is a power of 2.",
     "S 和 m 以 ln 2 为单位，因此每个 exp 都是 2 的整数次幂。",
 )
 _VALUES = "v0 = (3, 0)   v1 = (0, 3)   v2 = (4, 0)   v3 = (0, 4)"
-_AFTER = Text("after tile ({i}, {j})", "算完分块 ({i}, {j}) 之后")
+_AFTER = Text("after tile ({i}, {j})", "算完块 ({i}, {j}) 之后")
 
 
 def worked_example() -> tuple[Tensor, Tensor, Tensor]:

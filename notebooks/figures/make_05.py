@@ -70,21 +70,20 @@ def ping_pong(tiles: int, qk: float, exp: float, pv: float) -> list[Interval]:
 
 
 def two_stages(tiles: int, qk: float, exp: float, pv: float) -> list[Interval]:
-    """One warpgroup with two buffers for S: QK of the next tile while exp is at work."""
-    made, tensor, softmax = [Interval(0, "QK", 0, qk)], qk, 0.0
-    scores = qk  # when this tile's S is there
-    for tile in range(tiles):
-        began = max(softmax, scores)
-        softmax = began + exp
-        made.append(Interval(0, "exp", began, softmax))
-        if tile + 1 < tiles:
-            scores = max(tensor, began) + qk
-            made.append(Interval(0, "QK", scores - qk, scores))
-            tensor = scores
-        start = max(tensor, softmax)
-        tensor = start + pv
-        made.append(Interval(0, "PV", start, tensor))
-    return made
+    """One warpgroup with two buffers for S, as in FlashAttention-3's Algorithm 2.
+
+    QK of a tile and PV of the one before are started together; exp runs beside PV.
+    """
+    made, now = [Interval(0, "QK", 0, qk), Interval(0, "exp", qk, qk + exp)], qk + exp
+    for _ in range(tiles - 1):
+        scores = now + qk
+        made += [
+            Interval(0, "QK", now, scores),
+            Interval(0, "PV", scores, scores + pv),
+            Interval(0, "exp", scores, scores + exp),
+        ]
+        now = scores + max(pv, exp)
+    return [*made, Interval(0, "PV", now, now + pv)]
 
 
 def stacked(charts: list[str], height: float, title: str) -> str:
@@ -123,7 +122,7 @@ def stages_figure(lang: str) -> str:
 # ---------------------------------------------------------------- curves
 
 DEGREE_COLOURS = {1: svg.WRONG, 2: svg.KV, 3: svg.Q, 4: svg.OUT, 5: svg.SOFT}
-EXP2_TITLE = Text("Relative error of the best polynomials for 2^f", "2^f 的最优多项式的相对误差")
+EXP2_TITLE = Text("Relative error of the polynomials for 2^f", "用多项式算 2^f 的相对误差")
 DEGREE, ROUNDING = Text("degree {}", "{} 次"), Text("bfloat16", "bfloat16 的舍入")
 
 
