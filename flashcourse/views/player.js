@@ -431,17 +431,17 @@
     if (differing && differs(own, right)) {
       return html`<td class="bad">${num(own)} ≠<small>✓ ${num(right)}</small></td>`;
     }
-    const shade = shaded && Number.isFinite(own) && (0.04 + 0.4 * clamp(own, 0, 1)).toFixed(2);
-    return html`<td style=${shade && `background:rgba(var(--rise),${shade})`}>${num(own)}</td>`;
+    const shade = shaded && Number.isFinite(own) && `shade-${Math.round(10 * clamp(own, 0, 1))}`;
+    return html`<td class=${shade}>${num(own)}</td>`;
   }
 
   function matrix(name, law, exact, own) {
-    const rows = own.rows.map((row, x) => html`<tr><th scope="row">q${row.row}</th>${
+    const rows = own.rows.map((row, x) => html`<tr><th scope="row">${`q${row.row}`}</th>${
       exact.rows[x][name].map((right, y) =>
         cell(row[name] && row[name][y], right, row.bad?.has(name), name === "P"))}</tr>`);
     return html`<table class=${exact.keys.length > 4 && "tight"}>
       <caption>${`${name}_ij`} <small>= ${law}</small></caption><tr><td class="corner"></td>${
-      exact.keys.map((key) => html`<th scope="col">k${key}</th>`)}</tr>${rows}</table>`;
+      exact.keys.map((key) => html`<th scope="col">${`k${key}`}</th>`)}</tr>${rows}</table>`;
   }
 
   function stateLines(exact, own, chosen, words, O) {
@@ -451,7 +451,7 @@
       const change = (label, from, to) => html`<span><span class="name">${label}</span> <span
         class="old">${show(from)}</span> → ${show(to)}</span>`;
       return html`<div class="line"><button class="row" data-pick=${x} aria-pressed=${x === chosen
-        ? "true" : "false"} title=${words.pickRow}>q${row.row}</button><div>
+        ? "true" : "false"} title=${words.pickRow}>${`q${row.row}`}</button><div>
         <span>${change("m", "m0", "m1")}${right.m1 > right.m0 ? html`<span class="up"> ▲</span>` : ""}</span>
         <span><span class="name">α</span> <span class="val" data-name="alpha"
           data-row=${row.row}>${num(right.alpha)}</span></span>
