@@ -58,6 +58,29 @@ def explain(value: Tensor, slips: Sequence[tuple[Tensor, Text]]) -> Text | None:
     return next((text for wrong, text in slips if is_close(value, wrong)), None)
 
 
+def with_reason(en: str, zh: str, why: Text | None) -> Text:
+    """The sentence, and after it the likely reason if one is known."""
+    return Text(f"{en} {why.en}", f"{zh}{why.zh}") if why else Text(en, zh)
+
+
+def tensor_finding(
+    value: Any,
+    right: Tensor,
+    dtype: torch.dtype,
+    name: str,
+    slips: Sequence[tuple[Tensor, Text]],
+    hints: tuple[Text, ...],
+) -> Finding | None:
+    """What is wrong with a tensor, and if it is the result of a known slip, which."""
+    problem = tensor_problem(value, right.shape, dtype)
+    if problem or is_close(value, right):
+        return problem
+    error = f"{off(value, right):.2g}"
+    en, zh = f"`{name}` is off by up to {error}.", f"`{name}` 最大误差 {error}。"
+    text = with_reason(en, zh, explain(value, slips))
+    return Finding(text, variable=name, hints=hints)
+
+
 def unpack(outcome: Outcome, names: Sequence[str]) -> tuple[Any, ...] | Finding:
     """The parts of a returned tuple, or a Finding that says what should be returned."""
     value = outcome.value
@@ -142,9 +165,7 @@ def _number_finding(value: Any, right: int, name: str, slips: dict[int, Text]) -
     why = slips.get(int(value)) if math.isfinite(value) else None
     en = f"`{name}` is {value:g}. It should be {right}."
     zh = f"`{name}` 是 {value:g}，应为 {right}。"
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    return Finding(Text(en, zh), variable=name, hints=_TALLY_HINTS)
+    return Finding(with_reason(en, zh, why), variable=name, hints=_TALLY_HINTS)
 
 
 _TALLY_HINTS = (
@@ -213,16 +234,8 @@ def _written_finding(value: Any, N: int, d: int, block_q: int, block_kv: int) ->
 
 def _output_finding(value: Any, data: Inputs, block: int, name: str) -> Finding | None:
     """What is wrong with an attention output, and if it is a known slip, which."""
-    right = attention(*data)
-    problem = tensor_problem(value, right.shape, data.q.dtype)
-    if problem or is_close(value, right):
-        return problem
-    why = explain(value, _output_slips(data, block))
-    en = f"`{name}` is off by up to {off(value, right):.2g}."
-    zh = f"`{name}` 最大误差 {off(value, right):.2g}。"
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    return Finding(Text(en, zh), variable=name, hints=_OUTPUT_HINTS)
+    slips = _output_slips(data, block)
+    return tensor_finding(value, attention(*data), data.q.dtype, name, slips, _OUTPUT_HINTS)
 
 
 _OUTPUT_HINTS = (
@@ -324,37 +337,30 @@ def log_sum_exp(data: Inputs) -> Tensor:
 
 def _lse_finding(value: Any, data: Inputs) -> Finding | None:
     right = log_sum_exp(data)
-    problem = tensor_problem(value, right.shape, data.q.dtype)
-    if problem or is_close(value, right):
-        return problem
     m = scores(data.q, data.k).max(dim=-1, keepdim=True).values
     l = torch.exp(right - m)
-    why = explain(
-        value,
-        [
-            (m, Text("That is m alone.", "这只是 m。")),
-            (l, Text("That is l alone.", "这只是 l。")),
-            (l.log(), Text("That is log l: add m.", "这是 log l：还要加上 m。")),
-            (m + l, Text("That is m + l: take the logarithm of l.", "这是 m + l：l 要先取对数。")),
-            (m - l.log(), Text("The sign of log l is wrong.", "log l 的符号反了。")),
-            (
-                right / math.log(2),
-                Text(
-                    "That is in base 2. L is the natural logarithm.",
-                    "这是以 2 为底的。L 用自然对数。",
-                ),
+    slips = [
+        (m, Text("That is m alone.", "这只是 m。")),
+        (l, Text("That is l alone.", "这只是 l。")),
+        (l.log(), Text("That is log l: add m.", "这是 log l：还要加上 m。")),
+        (m + l, Text("That is m + l: take the logarithm of l.", "这是 m + l：l 要先取对数。")),
+        (m - l.log(), Text("The sign of log l is wrong.", "log l 的符号反了。")),
+        (
+            right / math.log(2),
+            Text(
+                "That is in base 2. L is the natural logarithm.", "这是以 2 为底的。L 用自然对数。"
             ),
-        ],
-    )
-    en = f"`L` is off by up to {off(value, right):.2g}."
-    zh = f"`L` 最大误差 {off(value, right):.2g}。"
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    hint = Text(
+        ),
+    ]
+    return tensor_finding(value, right, data.q.dtype, "L", slips, _LSE_HINTS)
+
+
+_LSE_HINTS = (
+    Text(
         "exp(S − L) must be the finished probability: what is its denominator, relative to m?",
         "exp(S − L) 应当就是概率：它的分母相对于 m 是什么？",
-    )
-    return Finding(Text(en, zh), variable="L", hints=(hint,))
+    ),
+)
 
 
 def _changed_finding(outcome: Outcome) -> Finding | None:
@@ -609,7 +615,7 @@ def check_backward(answer: Any, *, seed: int = 0) -> Marks:
             return all_failed("v1v2.backward", _BACKWARD, value)
         right, slips = gradients(data, dout), _gradient_slips(data, dout, block)
         found = [
-            _gradient_finding(name, got, want, slips[name])
+            tensor_finding(got, want, torch.float64, name, slips[name], _BACKWARD_HINTS)
             for name, got, want in zip(Gradients._fields, value, right, strict=True)
         ]
         run = record(answer, *data, block_size=block, extra=saved)
@@ -618,20 +624,6 @@ def check_backward(answer: Any, *, seed: int = 0) -> Marks:
     return judge(
         "v1v2.backward", [Part(*part, f) for part, f in zip(_BACKWARD, findings, strict=True)]
     )
-
-
-def _gradient_finding(
-    name: str, value: Any, right: Tensor, slips: list[tuple[Tensor, Text]]
-) -> Finding | None:
-    problem = tensor_problem(value, right.shape, torch.float64)
-    if problem or is_close(value, right):
-        return problem
-    why = explain(value, slips)
-    en = f"`{name}` is off by up to {off(value, right):.2g}."
-    zh = f"`{name}` 最大误差 {off(value, right):.2g}。"
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    return Finding(Text(en, zh), variable=name, hints=_BACKWARD_HINTS)
 
 
 _BACKWARD_HINTS = (

@@ -26,6 +26,7 @@ from flashcourse.checks.v1_to_v2 import (
     log_sum_exp,
     off,
     unpack,
+    with_reason,
 )
 from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.record import record
@@ -230,13 +231,11 @@ def _fraction_finding(x: Tensor, value: Tensor) -> Finding | None:
     )
     zh = f"在 [0, 1) 上最大相对误差是 {largest:.2e}，论文是 {PAPER_LARGEST:.2e}。"
     why = _fraction_slip(x, value, largest)
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
     hint = Text(
         "Horner: start with the highest coefficient; multiply by the fraction and add the next.",
         "Horner：从最高次系数开始，乘以小数部分，再加上下一个系数。",
     )
-    return Finding(Text(en, zh), hints=(hint,))
+    return Finding(with_reason(en, zh, why), hints=(hint,))
 
 
 def _fraction_slip(x: Tensor, value: Tensor, largest: float) -> Text | None:
@@ -263,13 +262,11 @@ def _range_finding(x: Tensor, value: Tensor) -> Finding | None:
         en = f"2^({at}) is {got}. It should be {want}."
         zh = f"2^({at}) 算成了 {got}，应为 {want}。"
         why = _range_slip(x, value)
-        if why:
-            en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
         hint = Text(
             "For x = −2.25 and a fraction in [0, 1): what are the whole part and the fraction?",
             "x = −2.25 时，若小数部分要在 [0, 1) 里，整数部分和小数部分各是多少？",
         )
-        return Finding(Text(en, zh), hints=(hint,))
+        return Finding(with_reason(en, zh, why), hints=(hint,))
     if bool((error[whole] > 0).any()):
         return Finding(
             Text(
@@ -419,9 +416,7 @@ def _count_finding(value: Any, data: Inputs, block: int, tau: float) -> Finding 
     en = f"τ = {tau:g}: you count {value:g} rescales. It should be {right}."
     zh = f"τ = {tau:g}：你数出 {value:g} 次缩放，应为 {right}。"
     why = _count_slips(data, block, tau).get(int(value)) if math.isfinite(value) else None
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    return Finding(Text(en, zh), variable="rescales", hints=_RESCALE_HINTS)
+    return Finding(with_reason(en, zh, why), variable="rescales", hints=_RESCALE_HINTS)
 
 
 def _count_slips(data: Inputs, block: int, tau: float) -> dict[int, Text]:
@@ -531,9 +526,7 @@ def _share_finding(value: Any, exponent: Tensor, offset: float) -> Finding | Non
         (1 - right, Text("Those are the ones that fit.", "这些是放得下的。")),
     ]
     why = next((t for wrong, t in slips if number is not None and abs(number - wrong) < 1e-9), None)
-    if why:
-        en, zh = f"{en} {why.en}", f"{zh}{why.zh}"
-    return Finding(Text(en, zh), variable="share")
+    return Finding(with_reason(en, zh, why), variable="share")
 
 
 def _safe_finding(value: Any, tau: float) -> Finding | None:
