@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from flashcourse.record import MadeTensor
 
 MOST_TENSORS = 100_000
 MOST_ELEMENTS = 2**28  # one tensor: 1 GiB in float32
+FEW = 64  # elements
 MOST_EXPONENTS = 2**22  # larger arguments of exp are not counted
 
 # What the argument is to be multiplied by to be an exponent of e.
@@ -22,11 +23,36 @@ EXPONENTIALS = {"exp": 1.0, "exp_": 1.0, "expm1": 1.0, "exp2": math.log(2), "exp
 NORMALISERS = ("_softmax", "_log_softmax", "logsumexp")
 
 
+@dataclass(frozen=True)
+class _Operation:
+    """What is to be known of an op before it runs.
+
+    name: without its overload. new: which of its results are new tensors. sized: they are as large
+    as a list of sizes says. exponential: it is one, or a softmax. factor: what its argument is to
+    be multiplied by to be an exponent of e, or None.
+    """
+
+    name: str
+    new: tuple[bool, ...]
+    sized: bool
+    factor: float | None
+    exponential: bool
+
+
 @lru_cache(maxsize=1024)
-def _operation(func: Any) -> tuple[str, tuple[bool, ...]]:
-    """The name of an op without its overload, and which of its results are new tensors."""
+def _operation(func: Any) -> _Operation:
     name = func.name().split("::")[-1].split(".")[0]
-    return name, tuple(result.alias_info is None for result in func._schema.returns)
+    factor = EXPONENTIALS.get(name)
+    new = tuple(result.alias_info is None for result in func._schema.returns)
+    return _Operation(
+        name=name,
+        new=new,
+        sized=any(new) and any(str(a.type) == "List[int]" for a in func._schema.arguments),
+        factor=factor,
+        exponential=factor is not None
+        or name in ("pow", *NORMALISERS)
+        or "scaled_dot_product" in name,
+    )
 
 
 def _sizes(args: tuple) -> int:
@@ -36,19 +62,27 @@ def _sizes(args: tuple) -> int:
 
 
 class TensorWatch(TorchDispatchMode):
-    """Collects `seen`, `largest` and `largest_exponent` while it is active.
+    """Collects the tensors made, `largest` and `largest_exponent` while it is active.
 
-    line: says which line of the learner's is running. Raises MemoryError in their code when one
-    tensor would be larger than MOST_ELEMENTS.
+    tracer: its `line` is the learner's line that is running. Raises MemoryError in their code when
+    one tensor would be larger than MOST_ELEMENTS.
     """
 
-    def __init__(self, line: Callable[[], int | None]) -> None:
+    def __init__(self, tracer: Any) -> None:
         super().__init__()
-        self.line = line
-        self.seen: list[MadeTensor] = []
+        self.tracer = tracer
         self.largest = 0
         self.largest_exponent: float | None = None
         self.truncated = False
+        self._seen: list[tuple] = []
+
+    @property
+    def seen(self) -> tuple[MadeTensor, ...]:
+        """The tensors made so far, in order."""
+        return tuple(
+            MadeTensor(tuple(shape), str(dtype), f"aten.{name}", line, exponents)
+            for shape, dtype, name, line, exponents in self._seen
+        )
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -58,41 +92,51 @@ class TensorWatch(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
-        kwargs = kwargs or {}
-        name, new = _operation(func)
-        if any(new) and _sizes(args) > MOST_ELEMENTS:
-            raise MemoryError(f"{name} asked for a tensor of {_sizes(args)} elements")
-        exponents = self._exponents(name, args)
-        result = func(*args, **kwargs)
+        # The line tracer is told of every Python call in here: so there are as few as can be.
+        op = _operation(func)
+        if op.sized and _sizes(args) > MOST_ELEMENTS:
+            raise MemoryError(f"{op.name} asked for a tensor of {_sizes(args)} elements")
+        exponents = self._exponents(op, args) if op.exponential else None
+        result = func(*args, **kwargs) if kwargs else func(*args)
         results = result if isinstance(result, tuple | list) else (result,)
-        for item, is_new in zip(results, new, strict=False):
+        for item, is_new in zip(results, op.new, strict=False):
             if isinstance(item, Tensor) and (is_new or exponents is not None):
-                self._see(item, name, exponents)
+                self.largest = max(self.largest, item.numel())
+                if len(self._seen) < MOST_TENSORS:
+                    line = self.tracer.line
+                    self._seen.append((item.shape, item.dtype, op.name, line, exponents))
+                else:
+                    self.truncated = True
         return result
 
-    def _see(self, tensor: Tensor, name: str, exponents: int | None) -> None:
-        self.largest = max(self.largest, tensor.numel())
-        if len(self.seen) >= MOST_TENSORS:
-            self.truncated = True
-            return
-        shape, dtype = tuple(tensor.shape), str(tensor.dtype)
-        self.seen.append(MadeTensor(shape, dtype, f"aten.{name}", self.line(), exponents))
-
-    def _exponents(self, name: str, args: tuple) -> int | None:
+    def _exponents(self, op: _Operation, args: tuple) -> int | None:
         """How many different values an exponential is given; None for any other operation."""
-        if "scaled_dot_product" in name:
+        if "scaled_dot_product" in op.name:
             return int(args[1].shape[-2])
-        factor, argument = EXPONENTIALS.get(name), args[0] if args else None
-        if name == "pow" and isinstance(argument, int | float) and argument > 0:
+        factor, argument = op.factor, args[0] if args else None
+        if op.name == "pow" and isinstance(argument, int | float) and argument > 0:
             factor, argument = math.log(argument), args[1]
         if not isinstance(argument, Tensor) or not argument.is_floating_point():
             return None
-        if factor is None and name not in NORMALISERS:
+        if factor is None and op.name not in NORMALISERS:
             return None
-        known = argument[~argument.isnan()].double()
-        if factor is not None and known.numel():
-            largest = float(known.max()) * factor
-            self.largest_exponent = max(largest, self.largest_exponent or -math.inf)
-        if known.numel() > MOST_EXPONENTS:
-            return known.numel()
-        return int(torch.unique((known * 8).round()).numel())
+        largest, count = _spread(argument)
+        if factor is not None and largest is not None:
+            self.largest_exponent = max(largest * factor, self.largest_exponent or -math.inf)
+        return count
+
+
+def _spread(argument: Tensor) -> tuple[float | None, int]:
+    """The largest of the numbers in a tensor, None if there is none, and how many of them differ
+    (to 1/8; of a very large tensor, how many there are). NaN is no number."""
+    if argument.numel() <= FEW and argument.device.type == "cpu":
+        # A tile's worth: plain Python is several times as fast as five operations of torch's.
+        numbers = [x for x in argument.detach().double().reshape(-1).tolist() if x == x]
+        if not numbers:
+            return None, 0
+        return max(numbers), len({round(x * 8) if abs(x) < 2**50 else x for x in numbers})
+    known = argument[~argument.isnan()].double()
+    largest = float(known.max()) if known.numel() else None
+    if known.numel() > MOST_EXPONENTS:
+        return largest, known.numel()
+    return largest, int(torch.unique((known * 8).round()).numel())

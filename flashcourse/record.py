@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -97,7 +98,8 @@ class Record:
 
     def to_data(self) -> dict[str, Any]:
         """The record as plain containers and CPU tensors, fit to cross a process border."""
-        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+        data = {name: _plain(getattr(self, name)) for name in _names(Record) if name != "tensors"}
+        return dict(data, tensors=_table(self.tensors))
 
     @staticmethod
     def from_data(data: Any) -> Record:
@@ -106,14 +108,26 @@ class Record:
         return _Reader().record(data)
 
 
+@cache
+def _names(cls: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(cls))
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().cpu().contiguous()
-    if dataclasses.is_dataclass(value):
-        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Tile | Failure):
+        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _table(tensors: tuple[MadeTensor, ...]) -> dict[str, Any]:
+    """Each different entry once, and which one stood at each place: a loop makes the same again."""
+    number = {made: n for n, made in enumerate(dict.fromkeys(tensors))}
+    rows = [[list(m.shape), m.dtype, m.op, m.line, m.exponents] for m in number]
+    return {"rows": rows, "order": torch.tensor([number[made] for made in tensors]).int()}
 
 
 class _Reader:
@@ -128,7 +142,7 @@ class _Reader:
             output=None if d["output"] is None else self._tensor(d["output"]),
             output_type=self._text(d["output_type"]),
             tiles=tuple(self._tile(t) for t in self._list(d["tiles"], MAX_TILES)),
-            tensors=tuple(self._made(t) for t in self._list(d["tensors"], MAX_TENSORS)),
+            tensors=self._tensors(d["tensors"]),
             largest_intermediate=self._int(d["largest_intermediate"]),
             largest_exp_argument=self._optional(self._float, d["largest_exp_argument"]),
             inputs_changed=self._texts(d["inputs_changed"]),
@@ -155,15 +169,32 @@ class _Reader:
             lines=self._named(self._int, d["lines"], VALUES),
         )
 
+    def _tensors(self, data: Any) -> tuple[MadeTensor, ...]:
+        if type(data) is not dict or set(data) != {"rows", "order"}:
+            raise ValueError("a record's tensors need exactly these fields: order, rows")
+        rows = [self._made(row) for row in self._list(data["rows"], MAX_TENSORS)]
+        order = self._tensor(data["order"])
+        if order.dtype is not torch.int32 or order.ndim != 1 or len(order) > MAX_TENSORS:
+            raise ValueError(f"a record's order must be at most {MAX_TENSORS} int32 numbers")
+        numbers = order.tolist()
+        if any(n < 0 or n >= len(rows) for n in numbers):
+            raise ValueError("a record's order names a tensor that is not there")
+        return tuple(rows[n] for n in numbers)
+
     def _made(self, data: Any) -> MadeTensor:
-        d = self._fields(data, MadeTensor)
+        shape, dtype, op, line, exponents = self._row(data, 5)
         return MadeTensor(
-            shape=tuple(self._int(n) for n in self._list(d["shape"], 64)),
-            dtype=self._text(d["dtype"]),
-            op=self._text(d["op"]),
-            line=self._optional(self._int, d["line"]),
-            exponents=self._optional(self._int, d["exponents"]),
+            shape=tuple(self._int(n) for n in self._list(shape, 64)),
+            dtype=self._text(dtype),
+            op=self._text(op),
+            line=self._optional(self._int, line),
+            exponents=self._optional(self._int, exponents),
         )
+
+    def _row(self, data: Any, length: int) -> list:
+        if len(self._list(data, length)) != length:
+            raise ValueError(f"a record needs rows of {length} items here")
+        return data
 
     def _failure(self, data: Any) -> Failure:
         d = self._fields(data, Failure)
@@ -178,8 +209,8 @@ class _Reader:
         )
 
     def _fields(self, data: Any, cls: type) -> dict[str, Any]:
-        names = {f.name for f in dataclasses.fields(cls)}
-        if type(data) is not dict or set(data) != names:
+        names = _names(cls)
+        if type(data) is not dict or set(data) != set(names):
             raise ValueError(f"a {cls.__name__} needs exactly these fields: {sorted(names)}")
         return data
 

@@ -136,7 +136,7 @@ def _record_once(
     block_size = setting.block_size
     repair = Repair(given, setting) if setting.repair else None
     tracer = Tracer(keeper.keep, keeper.changes, repair)
-    watch = TensorWatch(lambda: tracer.line)
+    watch = TensorWatch(tracer)
 
     def observed(*args: Any, **kwargs: Any) -> Any:
         with watch:
@@ -148,7 +148,7 @@ def _record_once(
         output=_first_tensor(done.value),
         output_type=_type_name(done.value),
         tiles=_tiles(tracer.passes, block_size),
-        tensors=tuple(watch.seen),
+        tensors=watch.seen,
         largest_intermediate=watch.largest,
         largest_exp_argument=watch.largest_exponent,
         inputs_changed=tuple(n for n, old, new in changed if not _same(old, new)),

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
-from flashcourse.checks.forward_evidence import Broken, Evidence, Run, failed_todo
+from flashcourse.checks.forward_evidence import Broken, Evidence, Run, evidence_of, failed_todo
 from flashcourse.checks.forward_findings import case, finding_of_fault, number, returned, worst
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.forward_rules import crash_misconception, misconception_of
@@ -399,9 +399,9 @@ def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
 
 def _remark(evidence: Evidence) -> list[Part]:
     """Full points, but the result is wrong: say which TODO it comes from."""
-    at_fault = _at_fault(evidence)
     wrong = evidence.diagnosis.broken or any(not run.right for run in evidence.runs)
-    if evidence.failure is not None or not wrong or not at_fault:
+    at_fault = _at_fault(evidence) if wrong and evidence.failure is None else []
+    if not at_fault:
         return []
     todos = ", ".join(map(str, at_fault))
     text = Text(
@@ -432,7 +432,7 @@ def _whole(evidence: Evidence) -> list[Part]:
 
 def _check(build: Callable[[Evidence], list[Part]], name: str, parts_of_todos: bool = False) -> Any:
     def check(answer: Any, *, seed: int = 0) -> Marks:
-        return judge(name, build(Evidence(answer, seed)))
+        return judge(name, build(evidence_of(answer, seed)))
 
     return check
 

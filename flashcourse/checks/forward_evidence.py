@@ -264,3 +264,16 @@ class Evidence:
         if self.first.record.renamed:
             return complete and len(self.faults) <= 2
         return bool(self.seen & {2, 3, 4, 5})
+
+
+def evidence_of(function: Any, seed: int) -> Evidence:
+    """The evidence about one answer with the inputs of one seed.
+
+    A grader's stand-in keeps what is found out about its function in `__flashcourse_kept__` and
+    forgets it when the function may have changed, so that a lesson's exercises share their runs.
+    A function of this process may change between two cells without our seeing it: nothing is kept.
+    """
+    kept = getattr(function, "__flashcourse_kept__", None)
+    if not isinstance(kept, dict):
+        return Evidence(function, seed)
+    return kept.setdefault(("forward", seed), Evidence(function, seed))

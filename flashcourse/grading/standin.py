@@ -45,15 +45,15 @@ class Student:
     seconds: float = 0.0
     calls: int = 0
     slow: dict[str, Failure] = field(default_factory=dict)
-    records: dict[tuple, Record] = field(default_factory=dict)
+    kept: dict[str, dict[Any, Any]] = field(default_factory=dict)
     epoch: int = 0
     _number: int = 1_000_000
 
     def at(self, epoch: int) -> None:
-        """The student's cells that have run by now; when one more has, records may differ."""
+        """How many of the student's cells have run; after one more a function may be another."""
         if epoch != self.epoch:
             self.epoch = epoch
-            self.records.clear()
+            self.kept.clear()
 
     def ask(self, request: dict[str, Any], blobs: list[bytes], wait: float) -> tuple[dict, list]:
         """The answer to one request. Raises StudentGone."""
@@ -121,6 +121,11 @@ class StandIn:
     def __repr__(self) -> str:
         return f"<{self.__name__}, in the student's process>"
 
+    @property
+    def __flashcourse_kept__(self) -> dict[Any, Any]:
+        """For what is found out about this function, as long as no cell of the student's runs."""
+        return self._student.kept.setdefault(self._identity, {})
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         answer, blobs = self._send("call", *self._encode(args, kwargs), self._seconds())
         self._write_back(answer.get("changed"), blobs, args, kwargs)
@@ -131,11 +136,12 @@ class StandIn:
         """What `flashcourse.record` says over there; its error, where there is no answer."""
         limit = min(seconds, self._student.call_seconds)
         encoder, tree = self._encode(args, dict(kwargs, seconds=limit))
-        key = (self._identity, json.dumps(tree), tuple(encoder.blobs))
+        key = ("record", json.dumps(tree), tuple(encoder.blobs))
         # One lesson's exercises ask for the same runs again and again.
-        if key not in self._student.records:
-            self._student.records[key] = self._record(encoder, tree, limit)
-        return self._student.records[key]
+        kept = self.__flashcourse_kept__
+        if key not in kept:
+            kept[key] = self._record(encoder, tree, limit)
+        return kept[key]
 
     def _record(self, encoder: Encoder, tree: Any, limit: float) -> Record:
         try:
