@@ -49,8 +49,9 @@ def describe(degree: int, lang: str) -> str:
     """The errors of a degree in words."""
     e = _errors(degree)
     return Text(
-        f"Degree {degree}: {degree} fused multiply-adds. float32: largest {e.largest:.2e}, "
-        f"mean {e.mean:.2e}. Rounded to bfloat16: largest {e.bfloat16:.2e}.",
+        f"Degree {degree}: {degree} fused multiply-add{'s' * (degree > 1)}. "
+        f"float32: largest {e.largest:.2e}, mean {e.mean:.2e}. "
+        f"Rounded to bfloat16: largest {e.bfloat16:.2e}.",
         f"{degree} 次：{degree} 次融合乘加。float32：最大 {e.largest:.2e}，平均 {e.mean:.2e}。"
         f"舍入到 bfloat16 之后：最大 {e.bfloat16:.2e}。",
     ).in_(lang)
