@@ -16,7 +16,10 @@ from flashcourse.checks.forward_problems import (
     KEYS,
     NARROW,
     WIDE,
+    bfloat16,
     compared,
+    cross,
+    long,
     probes,
     stressed,
     tiled,
@@ -174,6 +177,18 @@ class Evidence:
         return {p.name: self.run(p) for p in stressed(self.seed)}
 
     @cached_property
+    def long(self) -> Run:
+        return self.run(long(self.seed))
+
+    @cached_property
+    def bfloat16(self) -> Run:
+        return self.run(bfloat16(self.seed))
+
+    @cached_property
+    def cross(self) -> Run:
+        return self.run(cross(self.seed))
+
+    @cached_property
     def tiled(self) -> dict[int, Run]:
         return {block: self.run(tiled(self.seed, block)) for block in (NARROW, WIDE)}
 
@@ -224,9 +239,8 @@ class Evidence:
                 break
             for todo, fault in run.reading.faults.items():
                 found.setdefault(todo, fault)
-        dtype = self._dtype_fault()
-        if dtype is not None:
-            found.setdefault(1, dtype)
+        if self.dtype_fault is not None:
+            found.setdefault(1, self.dtype_fault)
         return found
 
     def readings(self, fault: Fault) -> tuple[Reading, ...]:
@@ -245,13 +259,20 @@ class Evidence:
         runs = [self.run(self.first.problem, repair), self.run(compared(self.seed)[2], repair)]
         return tuple(run.reading for run in runs)
 
-    def _dtype_fault(self) -> Fault | None:
-        for run in (self.compared["even"], self.compared["float64"]):
+    @cached_property
+    def dtype_fault(self) -> Fault | None:
+        """What is returned, or a state that was started, in another dtype than the inputs'.
+
+        A state in more digits is a right way too, as long as nothing is the worse for it.
+        """
+        for run in (self.compared["even"], self.compared["float64"], self.bfloat16):
             output = run.output
             if output is not None and not run.right_dtype:
-                right = torch.empty(0, dtype=run.problem.q.dtype)
-                line = run.record.lines.get("out")
-                return Fault(1, run.problem, "out", output, right, line=line, note="dtype")
+                return _dtype_fault(run, "out", output)
+        if self.bfloat16.record.error is not None:
+            for name, value in self.bfloat16.record.start.items():
+                if value.dtype == torch.get_default_dtype():
+                    return _dtype_fault(self.bfloat16, name, value)
         return None
 
     @cached_property
@@ -264,6 +285,11 @@ class Evidence:
         if self.first.record.renamed:
             return complete and len(self.faults) <= 2
         return bool(self.seen & {2, 3, 4, 5})
+
+
+def _dtype_fault(run: Run, name: str, value: Tensor) -> Fault:
+    right = torch.empty(0, dtype=run.problem.q.dtype)
+    return Fault(1, run.problem, name, value, right, line=run.record.lines.get(name), note="dtype")
 
 
 def evidence_of(function: Any, seed: int) -> Evidence:

@@ -32,6 +32,8 @@ CASES = {
     "ragged": ("5 rows, blocks of 3", "5 行，每块 3 行"),
     "one tile": ("4 rows, 1 block of 8", "4 行，1 块，块大小 8"),
     "float64": ("5 rows in float64, blocks of 2", "5 行 float64，每块 2 行"),
+    "long": ("256 rows, blocks of 128", "256 行，每块 128 行"),
+    "bfloat16": ("6 rows in bfloat16, blocks of 2", "6 行 bfloat16，每块 2 行"),
     "large scores": ("scores of ±hundreds", "分数在正负数百之间"),
     "very negative scores": ("scores around −200", "分数在 −200 附近"),
     "falling maxima": ("maxima that fall by 160 from tile to tile", "每块最大值比前一块小 160"),

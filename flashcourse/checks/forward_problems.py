@@ -7,9 +7,6 @@ from torch import Tensor
 
 from flashcourse.checks.forward_tile import Problem
 
-COMPARED = ("even", "single", "ragged", "one tile", "float64")
-STRESSED = ("large scores", "very negative scores", "falling maxima", "rising maxima")
-
 
 def _random(
     generator: torch.Generator, rows: int, dim: int, dtype: torch.dtype = torch.float32
@@ -43,6 +40,25 @@ def stressed(seed: int) -> list[Problem]:
         Problem("falling maxima", quiet_q + 20 * first, quiet_k - 8 * steps * first, v, 2),
         Problem("rising maxima", quiet_q + first, quiet_k + steps * first, v, 2),
     ]
+
+
+def bfloat16(seed: int) -> Problem:
+    """Few digits, and the one usual dtype that does not mix with torch's default of float32."""
+    g = torch.Generator().manual_seed(seed + 16)
+    return Problem("bfloat16", *_random(g, 6, 4, torch.bfloat16), 2)
+
+
+def long(seed: int) -> Problem:
+    """256 rows in 2 × 2 tiles."""
+    g = torch.Generator().manual_seed(seed + 256)
+    return Problem("long", *_random(g, 256, 4), 128)
+
+
+def cross(seed: int) -> Problem:
+    """4 queries, 7 keys, and values of another width than the keys."""
+    g = torch.Generator().manual_seed(seed + 47)
+    q, k, v = _random(g, 7, 3)
+    return Problem("more keys", q[:4], k, v[:, :2].clone(), 2)
 
 
 KEYS = 12  # of the tiling problem

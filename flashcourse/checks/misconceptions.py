@@ -79,8 +79,8 @@ TABLE = (
     _m(
         "state-without-dtype",
         1,
-        "The inputs are float64 here. What dtype does torch take when you do not name one?",
-        "这里的输入是 float64。不写 dtype 时，torch 用的是哪一种？",
+        "The inputs are not float32 here. What dtype does torch take when you do not name one?",
+        "这里的输入不是 float32。不写 dtype 时，torch 用的是哪一种？",
         Text("out has the dtype and device of q", "out 的 dtype 和 device 与 q 相同"),
         "`out = torch.zeros((seq_len, v.shape[-1]), dtype=q.dtype, device=q.device)`",
     ),

@@ -554,4 +554,23 @@ def wheat_a_bound_above_the_maximum(q, k, v, block_size=2):
     return out
 
 
+def wheat_state_in_float32(q, k, v, block_size=2):
+    """As kernels do it for bfloat16: everything inside in more digits, the output in q's dtype."""
+    digits = torch.promote_types(q.dtype, torch.float32)
+    out = torch.empty_like(q)
+    for i in range(0, q.shape[0], block_size):
+        q_block = q[i : i + block_size].to(digits) * q.shape[1] ** -0.5
+        m_i = torch.full((q_block.shape[0], 1), -math.inf, dtype=digits)
+        l_i = torch.zeros_like(m_i)
+        out_i = torch.zeros_like(q_block)
+        for j in range(0, k.shape[0], block_size):
+            S_ij = q_block @ k[j : j + block_size].to(digits).T
+            m_new = torch.maximum(m_i, S_ij.amax(-1, keepdim=True))
+            P_ij, alpha = torch.exp(S_ij - m_new), torch.exp(m_i - m_new)
+            l_i, m_i = alpha * l_i + P_ij.sum(-1, keepdim=True), m_new
+            out_i = alpha * out_i + P_ij @ v[j : j + block_size].to(digits)
+        out[i : i + block_size] = (out_i / l_i).to(q.dtype)
+    return out
+
+
 WHEAT = {name: f for name, f in sorted(globals().items()) if name.startswith("wheat_")}
