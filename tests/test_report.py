@@ -17,7 +17,7 @@ from flashcourse.report.exports import canvas_csv, marks_csv, moodle_csv
 from flashcourse.report.gather import NothingGraded, gather, without_names
 from flashcourse.report.insight import eyes, patterns, success, waiting
 from flashcourse.report.page import page
-from flashcourse.words import LANGUAGES
+from flashcourse.words import LANGUAGES, Text
 
 LESSON = "03_flash_forward"
 MAX = {"test-todo1": 10, "test-todo2": 10, "test-whole": 20, "thinking-1": 10}
@@ -45,7 +45,7 @@ def graded(
     student: str,
     points: list[float | None],
     status: list[str],
-    outcome: tuple[str, str, str] = ("graded", "", ""),
+    outcome: tuple[str, str, str | list[str]] = ("graded", "", ""),
     **more,
 ) -> None:
     """Write the notebook that grading leaves behind."""
@@ -81,8 +81,8 @@ def course(tmp_path: Path) -> Path:
     wrong = {"test-todo1": [finding("m-starts-at-zero", "`m[0, 0]` starts at 0")]}
     wrong["test-whole"] = [finding("m-starts-at-zero", "rows differ"), finding(None, "other")]
     graded(root, "bo", [0, 10, 5, 8], ["wrong", "right", "wrong", "manual"], findings=wrong)
-    doubts = ["f, line 3: `softmax` calls softmax on whole rows"]
-    stopped, slow = ("timed_out", "f", "30 s"), ["too_slow"] * 3 + ["manual"]
+    doubts = [["f, line 3: `softmax` calls it", "f，第 3 行：`softmax` 调用"]]
+    stopped, slow = ("timed_out", "f", ["30 s", "30 秒"]), ["too_slow"] * 3 + ["manual"]
     graded(root, "cy", [0, 0, 0, 0], slow, stopped, unchanged=["thinking-1"], doubts=doubts)
     store = root / "submitted" / ".collected" / LESSON
     store.mkdir(parents=True)
@@ -129,7 +129,21 @@ def test_who_needs_a_human_eye(course):
     assert [reason.en for reason in found["bo"].reasons] == [
         "王芳/x.ipynb: 2 versions; took the last"
     ]
-    assert "too long" in found["cy"].reasons[0].en
+    assert found["cy"].reasons[0] == Text(
+        "Stopped: it took too long (cell f): 30 s.", "运行超时，已停止（单元格 f）：30 秒。"
+    )
+    assert found["cy"].reasons[1].zh == "f，第 3 行：`softmax` 调用"
+
+
+def test_what_earlier_versions_kept_in_english_alone_is_still_read(course):
+    doubts = ["f, line 3: `gc` looks around"]
+    stopped = ("timed_out", "f", "30 s")
+    graded(course, "eve", [0, 0, 0, 0], ["not_run"] * 4, stopped, doubts=doubts)
+    (eye,) = [eye for eye in eyes(gather(course, LESSON)) if eye.student == "eve"]
+    assert [reason.zh for reason in eye.reasons] == [
+        "运行超时，已停止（单元格 f）：30 s。", "f, line 3: `gc` looks around",
+    ]  # fmt: skip
+    assert "looks around" in page(gather(course, LESSON), "zh")
 
 
 def test_answers_in_words_that_wait_are_counted(course):

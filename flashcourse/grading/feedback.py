@@ -15,8 +15,9 @@ from bleach.css_sanitizer import CSSSanitizer
 from nbconvert.exporters import HTMLExporter
 from nbconvert.exporters.exporter import Exporter
 from nbformat.notebooknode import NotebookNode
+from nbgrader.api import Gradebook
 
-from flashcourse.grading.outcome import Outcome
+from flashcourse.grading.outcome import Outcome, in_both
 from flashcourse.words import Text
 
 MAX_TEXT = 20_000
@@ -35,6 +36,12 @@ STATUS: dict[str, Text] = {
     "manual": Text("Marked by a person.", "由老师评分。"),
 }
 POINTS = Text("{} of {} points", "得分 {} / {}")
+OPEN = Text(
+    "Not final yet: your teacher still has to mark {}. Up to {} points can be added.",
+    "这还不是最终得分：{} 由老师批改，目前还没有批改，最多可再得 {} 分。",
+)
+OPEN_PART = Text("Not marked yet, {} points possible", "待老师批改，满分 {} 分")
+AND = Text(", ", "、")
 FEEDBACK = Text("Feedback", "批改结果")
 LATE = Text("Taken off for being late: {}", "迟交扣分：{}")
 YOUR_ANSWER = Text("Your answer", "你的答案")
@@ -48,9 +55,10 @@ pre { background: #f5f5f5; padding: .8em; overflow-x: auto; white-space: pre-wra
 .points { float: right; font-weight: bold; }
 .comment { border-left: 4px solid #3b6ea5; padding-left: .8em; white-space: pre-wrap; }
 .outcome { background: #fff4d6; padding: .6em .8em; }
+.open { background: #e3effb; padding: .6em .8em; }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e6e6; background: #16181c; } pre { background: #24272d; }
-  .outcome { background: #4a3c10; } .part { border-color: #444; }
+  .outcome { background: #4a3c10; } .open { background: #17324d; } .part { border-color: #444; }
 }
 """
 
@@ -69,15 +77,43 @@ class FeedbackExporter(HTMLExporter):
     def from_notebook_node(self, nb: NotebookNode, resources: Any = None, **kw: Any) -> Any:
         # Not HTMLExporter's: its template would show every cell of the notebook.
         nb, resources = Exporter.from_notebook_node(self, nb, resources, **kw)
-        return feedback_page(nb, resources.get("nbgrader", {})), resources
+        names = resources.get("nbgrader", {})
+        waiting = not_marked(names)
+        for cell in nb.cells:
+            if cell.metadata.get("nbgrader", {}).get("grade_id") in waiting:
+                cell.metadata.nbgrader.score = None  # where nobody has marked, nbgrader says 0
+        return feedback_page(nb, names), resources
+
+
+def not_marked(names: dict[str, str]) -> frozenset[str]:
+    """Grade ids of the answers that a person still has to mark, by the gradebook.
+
+    names: nbgrader's db_url, assignment, notebook and student; empty where there is no gradebook.
+    """
+    if "db_url" not in names:
+        return frozenset()
+    with Gradebook(names["db_url"]) as gradebook:
+        notebook = gradebook.find_submission_notebook(
+            names["notebook"], names["assignment"], names["student"]
+        )
+        return frozenset(
+            grade.name
+            for grade in notebook.grades
+            if grade.auto_score is None and grade.manual_score is None
+        )
 
 
 def feedback_page(nb: NotebookNode, totals: dict[str, Any]) -> str:
-    """The page as HTML. totals: nbgrader's score, max_score, late_penalty, where known."""
+    """The page as HTML. totals: nbgrader's score, max_score, late_penalty, where known.
+
+    A cell's nbgrader metadata has its score and points; a score of None waits for a person.
+    """
     own = nb.metadata.get("flashcourse", {})
     grading = own.get("grading", {})
     lang = grading.get("lang", own.get("lang", "en"))
     styles: dict[str, None] = {STYLE: None}
+    graded = [cell.metadata.get("nbgrader", {}) for cell in nb.cells]
+    left = [one for one in graded if one.get("grade") and one.get("score", 0) is None]
     sections = "".join(_section(cell, grading, lang, styles) for cell in nb.cells)
     title = escape(str(own.get("title") or own.get("lesson") or ""))
     heading = f"{FEEDBACK.in_(lang)}: {title}" if title else FEEDBACK.in_(lang)
@@ -85,7 +121,8 @@ def feedback_page(nb: NotebookNode, totals: dict[str, Any]) -> str:
         f'<!DOCTYPE html><html lang="{lang}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f"<title>{heading}</title><style>{''.join(styles)}</style></head><body>"
-        f"<h1>{heading}</h1>{_totals(totals, lang)}{_outcome(grading, lang)}{sections}"
+        f"<h1>{heading}</h1>{_totals(totals, lang)}{_open(left, lang)}{_outcome(grading, lang)}"
+        f"{sections}"
         "</body></html>\n"
     )
 
@@ -97,6 +134,15 @@ def _totals(totals: dict[str, Any], lang: str) -> str:
     late = totals.get("late_penalty")
     lines = f"<p><strong>{score}</strong></p>"
     return lines + (f"<p>{LATE.in_(lang).format(f'{late:g}')}</p>" if late else "")
+
+
+def _open(left: list[dict[str, Any]], lang: str) -> str:
+    """That the total is not final, while answers wait for a person."""
+    if not left:
+        return ""
+    names = AND.in_(lang).join(one["grade_id"] for one in left)
+    text = OPEN.in_(lang).format(names, f"{sum(one['points'] for one in left):g}")
+    return f'<p class="open">{escape(text)}</p>'
 
 
 def _outcome(grading: dict[str, Any], lang: str) -> str:
@@ -141,7 +187,7 @@ def _test(
     name = graded["grade_id"]
     status = grading.get("status", {}).get(name, "not_run")
     words = STATUS[status].in_(lang)
-    detail = grading.get("details", {}).get(name, "")
+    detail = in_both(grading.get("details", {}).get(name, "")).in_(lang)
     card = _card(cell, styles)
     body = card or f"<p>{words}</p>" + (f"<pre>{escape(detail)}</pre>" if detail else "")
     points = _points(graded, lang)
@@ -149,10 +195,17 @@ def _test(
 
 
 def _points(graded: dict[str, Any], lang: str) -> str:
-    score, worth = graded.get("score"), graded.get("points")
-    if score is None or worth is None:
+    """What a cell got; `score` is None while nobody has marked it."""
+    worth = graded.get("points")
+    if "score" not in graded or worth is None:
         return ""
-    return f'<span class="points">{POINTS.in_(lang).format(f"{score:g}", f"{worth:g}")}</span>'
+    score = graded["score"]
+    words = (
+        OPEN_PART.in_(lang).format(f"{worth:g}")
+        if score is None
+        else (POINTS.in_(lang).format(f"{score:g}", f"{worth:g}"))
+    )
+    return f'<span class="points">{words}</span>'
 
 
 def _card(cell: NotebookNode, styles: dict[str, None]) -> str:

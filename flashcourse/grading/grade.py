@@ -18,6 +18,7 @@ from flashcourse.grading.outcome import KINDS, CellMark, Graded, Outcome
 from flashcourse.grading.pool import Pool
 from flashcourse.grading.runner import Run, Runner
 from flashcourse.grading.submission import Submission, Unreadable, read_submission
+from flashcourse.words import LANGUAGES, Text
 
 # Raise it when grading itself changes in a way that changes marks.
 GRADER_VERSION = 1
@@ -67,7 +68,7 @@ def grade(
         graded = _grade(read_submission(data), editions, pool, settings, lang)
     except Unreadable as error:
         course = editions[lang if lang in editions else sorted(editions)[0]]
-        graded = _without_run(course, Plan((), 0), Outcome("unreadable", "", str(error)))
+        graded = _without_run(course, Plan((), 0), Outcome("unreadable", "", error.why))
     return replace(
         graded,
         seconds=time.monotonic() - began,
@@ -190,11 +191,19 @@ def finished(graded: Graded) -> dict[str, Any]:
     return notebook
 
 
-def _doubts_cell(doubts: tuple[str, ...]) -> dict[str, Any]:
+_LOOK = Text(
+    "**For the instructor: please look at this submission.** No points were taken off.",
+    "**致教师：请人工查看这份提交。** 没有因此扣分。",
+)
+
+
+def _doubts_cell(doubts: tuple[Text, ...]) -> dict[str, Any]:
+    """In both languages: the instructor's need not be the submission's."""
     # Four spaces: shown as it is written, whatever a student put into it.
-    lines = "\n".join(f"    {line}" for line in doubts)
-    heading = "**For the instructor: please look at this submission.** No points were taken off."
-    source = f"{heading}\n\n{lines}"
+    source = "\n\n".join(
+        "\n".join([f"{_LOOK.in_(lang)}\n", *(f"    {doubt.in_(lang)}" for doubt in doubts)])
+        for lang in LANGUAGES
+    )
     metadata = {"flashcourse": {"only": "instructor"}}
     return {"cell_type": "markdown", "id": "doubts", "metadata": metadata, "source": source}
 

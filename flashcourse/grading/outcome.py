@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -21,14 +22,22 @@ KINDS: dict[str, Text] = {
 }
 
 
+def in_both(words: str | Sequence[str]) -> Text:
+    """Words as they are kept: [English, Chinese], or a string that stands for both.
+
+    What Python says is such a string, and so is everything in files of earlier versions.
+    """
+    return Text(words, words) if isinstance(words, str) else Text(*words)
+
+
 @dataclass(frozen=True)
 class Outcome:
     """kind: one of KINDS. where: the grade id or key of the cell it is about, or ''.
-    detail: one line more, in English (an exception, a limit)."""
+    detail: one line more (a limit; a string where it is Python's own: an exception)."""
 
     kind: str
     where: str = ""
-    detail: str = ""
+    detail: str | Text = ""
 
     def text(self) -> Text:
         """The outcome as one sentence."""
@@ -38,11 +47,11 @@ class Outcome:
             if self.where
             else Text("", "")
         )
-        detail = f": {self.detail}" if self.detail else ""
-        detail_zh = f"：{self.detail}" if self.detail else ""
+        said = in_both(self.detail)
+        detail = Text(f": {said.en}", f"：{said.zh}") if said.en else said
         return Text(
-            f"{words.en[0].upper()}{words.en[1:]}{place.en}{detail}.",
-            f"{words.zh}{place.zh}{detail_zh}。",
+            f"{words.en[0].upper()}{words.en[1:]}{place.en}{detail.en}.",
+            f"{words.zh}{place.zh}{detail.zh}。",
         )
 
 
@@ -63,7 +72,7 @@ class CellMark:
     points: float | None
     max_points: float
     status: str
-    detail: str = ""
+    detail: str | Text = ""
     findings: tuple[dict[str, Any], ...] = ()
 
 
@@ -81,7 +90,7 @@ class Graded:
     notebook: dict[str, Any]
     answers: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Text, ...] = ()
     lang: str = "en"
     seconds: float = 0.0
     peak_mib: float = 0.0

@@ -14,6 +14,7 @@ from flashcourse.grading.limits import Limits
 from flashcourse.grading.names import parse
 from flashcourse.grading.outcome import CellMark, Outcome
 from flashcourse.grading.pool import Pool, Process, readable
+from flashcourse.words import Text
 
 WATCH_SECONDS = 0.04
 # Larger than what the C library keeps for itself when it is freed (32 MiB).
@@ -30,7 +31,7 @@ class Run:
     marks: dict[int, CellMark] = field(default_factory=dict)
     events: list[Outcome] = field(default_factory=list)
     ended: Outcome | None = None
-    doubts: list[str] = field(default_factory=list)
+    doubts: list[Text] = field(default_factory=list)
     student_seconds: float = 0.0
     peak_mib: float = 0.0
 
@@ -38,7 +39,7 @@ class Run:
 class Ended(Exception):
     """One of the two processes had to be ended, or ended itself."""
 
-    def __init__(self, kind: str, detail: str = "") -> None:
+    def __init__(self, kind: str, detail: str | Text = "") -> None:
         super().__init__(kind)
         self.kind, self.detail = kind, detail
 
@@ -106,7 +107,8 @@ class Runner:
         request = {"do": "run", "source": cell.source, "count": self._count, "seconds": seconds}
         try:
             if seconds <= 0:
-                raise Ended("timed_out", f"{self.limits.total_seconds:g} s in all")
+                most = f"{self.limits.total_seconds:g}"
+                raise Ended("timed_out", Text(f"{most} s in all", f"总共 {most} 秒"))
             answer = self._ask(self.student, request, seconds)
             self.result.counts[index] = self._count
             self.result.outputs[index] = checked_outputs(answer.get("outputs"))
@@ -132,17 +134,14 @@ class Runner:
                 return
             grown = self.student.grown_mib()
             if answer["called"] and grown > 0.9 * WHOLE_MIB:
-                self.result.doubts.append(
-                    f"`{name}` took {grown:.0f} MiB for {ROWS} rows in tiles of {TILE}; "
-                    f"all {ROWS} × {ROWS} scores are {WHOLE_MIB:.0f} MiB"
-                )
+                self.result.doubts.append(whole_matrix(name, grown))
 
     def _note(self, cell: Planned, where: str, answer: dict[str, Any]) -> None:
         """Remember what in a student's cell decides the outcome."""
         if answer.get("too_much_output") is True:
             raise Ended("too_much_output")
         if answer.get("timed_out") is True:
-            detail = f"{self.limits.cell_seconds:g} s"
+            detail = seconds_of(self.limits.cell_seconds)
             stuck = answer.get("stuck")
             self._stuck += [str(name)[:300] for name in stuck[:100]] if type(stuck) is list else []
             self.result.events.append(Outcome("timed_out", where, detail))
@@ -184,7 +183,8 @@ class Runner:
         self.result.student_seconds += answer["student_seconds"]
         kinds = {"too_slow": "timed_out", "crashed": "crashed", "unfinished": "unfinished"}
         if mark.status in kinds:
-            memory = is_memory_error(mark.detail.partition(":")[0], mark.detail)
+            words = str(mark.detail)
+            memory = is_memory_error(words.partition(":")[0], words)
             kind = "out_of_memory" if memory else kinds[mark.status]
             self.result.events.append(Outcome(kind, name, mark.detail))
         if answer["gone"]:
@@ -222,7 +222,7 @@ class Runner:
         except ChannelClosed:
             raise Ended("killed") from None
         except ChannelTimeout:
-            raise Ended("timed_out", f"{seconds:g} s") from None
+            raise Ended("timed_out", seconds_of(seconds)) from None
         except BadFrame:
             raise Ended("too_much_output") from None
 
@@ -230,7 +230,8 @@ class Runner:
         if self.student.memory_mib() > self.limits.memory_mib:
             self._out_of_memory = True
             self.student.kill()
-            raise Ended("out_of_memory", f"more than {self.limits.memory_mib} MiB")
+            most = f"{self.limits.memory_mib} MiB"
+            raise Ended("out_of_memory", Text(f"more than {most}", f"超过 {most}"))
         if time.monotonic() > deadline:
             raise ChannelTimeout
 
@@ -256,7 +257,8 @@ def test_mark(cell: Planned, answer: dict[str, Any]) -> CellMark:
     if marks is not None and marks["status"] != "right":
         status = marks["status"]
     findings = tuple(marks["findings"]) if marks else ()
-    return CellMark(name, points, worth, status, (answer.get("detail") or "")[:300], findings)
+    detail = Text(*(words[:300] for words in findings[0]["text"])) if findings else ""
+    return CellMark(name, points, worth, status, detail, findings)
 
 
 def is_memory_error(name: str, message: str) -> bool:
@@ -266,8 +268,24 @@ def is_memory_error(name: str, message: str) -> bool:
     )
 
 
-def describe_exit(status: int) -> str:
-    return f"signal {-status}" if status < 0 else f"exit code {status}"
+def describe_exit(status: int) -> Text:
+    if status < 0:
+        return Text(f"signal {-status}", f"信号 {-status}")
+    return Text(f"exit code {status}", f"退出码 {status}")
+
+
+def seconds_of(limit: float) -> Text:
+    return Text(f"{limit:g} s", f"{limit:g} 秒")
+
+
+def whole_matrix(name: str, grown_mib: float) -> Text:
+    """The doubt about a function that claims tiles and takes as much memory as all scores."""
+    return Text(
+        f"`{name}` took {grown_mib:.0f} MiB for {ROWS} rows in tiles of {TILE}; "
+        f"all {ROWS} × {ROWS} scores are {WHOLE_MIB:.0f} MiB",
+        f"`{name}` 处理 {ROWS} 行、块大小 {TILE} 时占用了 {grown_mib:.0f} MiB；"
+        f"完整的 {ROWS} × {ROWS} 分数矩阵是 {WHOLE_MIB:.0f} MiB",
+    )
 
 
 def not_run(ended: Outcome) -> dict[str, Any]:

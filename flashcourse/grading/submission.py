@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from flashcourse.grading.limits import MAX_NOTEBOOK
+from flashcourse.words import Text
 
 MAX_CELLS = 5000
 MAX_SOURCE = 1_000_000  # characters of one cell
 
 
 class Unreadable(ValueError):
-    """Not a notebook, or one that can't be read. The message says why."""
+    """Not a notebook, or one that can't be read. why: in words; also the message, in English."""
+
+    def __init__(self, why: Text) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+_NO_NOTEBOOK = Text("it is JSON, but not a notebook", "内容是 JSON，但不是 notebook")
 
 
 @dataclass(frozen=True)
@@ -39,12 +47,13 @@ def read_file(path: Path) -> bytes:
     """The bytes of a submitted file. Raises Unreadable (a link is never followed)."""
     try:
         if path.is_symlink() or not path.is_file():
-            raise Unreadable("it is a link or no file")
+            raise Unreadable(Text("it is a link or no file", "是链接，或者没有这个文件"))
         if path.stat().st_size > MAX_NOTEBOOK:
-            raise Unreadable(f"it is larger than {MAX_NOTEBOOK // 2**20} MiB")
+            most = f"{MAX_NOTEBOOK // 2**20} MiB"
+            raise Unreadable(Text(f"it is larger than {most}", f"文件超过 {most}"))
         return path.read_bytes()
     except OSError as error:
-        raise Unreadable(f"{type(error).__name__}: {error.strerror}") from None
+        raise Unreadable(Text(*[f"{type(error).__name__}: {error.strerror}"] * 2)) from None
 
 
 def read_submission(data: bytes) -> Submission:
@@ -52,31 +61,34 @@ def read_submission(data: bytes) -> Submission:
     notebook = _parse(_decode(data))
     cells = tuple(filter(None, map(_cell, _raw_cells(notebook)[:MAX_CELLS])))
     if not cells:
-        raise Unreadable("it has no cells")
+        raise Unreadable(Text("it has no cells", "没有任何单元格"))
     return Submission(cells, _language(notebook, cells))
 
 
 def _decode(data: bytes) -> str:
     if not data.strip():
-        raise Unreadable("the file is empty")
+        raise Unreadable(Text("the file is empty", "文件是空的"))
     wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in ["utf-16"] if wide else ["utf-8-sig", "gb18030"]:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError:
             continue
-    raise Unreadable("its text encoding is unknown")
+    raise Unreadable(Text("its text encoding is unknown", "无法识别文字编码"))
 
 
 def _parse(text: str) -> dict[str, Any]:
     try:
         notebook = json.loads(text)
     except RecursionError:
-        raise Unreadable("it is nested too deeply") from None
+        raise Unreadable(Text("it is nested too deeply", "嵌套层数太多")) from None
     except ValueError as error:
-        raise Unreadable(f"it is not valid JSON ({str(error)[:100]})") from None
+        said = str(error)[:100]
+        raise Unreadable(
+            Text(f"it is not valid JSON ({said})", f"不是合法的 JSON（{said}）")
+        ) from None
     if not isinstance(notebook, dict):
-        raise Unreadable("it is JSON, but not a notebook")
+        raise Unreadable(_NO_NOTEBOOK)
     return notebook
 
 
@@ -88,7 +100,7 @@ def _raw_cells(notebook: dict[str, Any]) -> list[Any]:
         sheet = sheets[0] if isinstance(sheets, list) and sheets else {}
         cells = sheet.get("cells") if isinstance(sheet, dict) else None
     if not isinstance(cells, list):
-        raise Unreadable("it is JSON, but not a notebook")
+        raise Unreadable(_NO_NOTEBOOK)
     return cells
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from flashcourse.collecting.roster import FILE, Roster, read_roster
 from flashcourse.collecting.storage import read_record
 from flashcourse.grading.export import grading_of
+from flashcourse.grading.outcome import in_both
 from flashcourse.words import LANGUAGES, Text
 
 
@@ -42,12 +43,12 @@ class Work:
     lang: str
     outcome: str
     where: str
-    detail: str
+    detail: Text
     points: dict[str, float | None]
     max_points: dict[str, float]
     status: dict[str, str]
     said: tuple[Said, ...] = ()
-    doubts: tuple[str, ...] = ()
+    doubts: tuple[Text, ...] = ()
     score: float | None = None
     unchanged: tuple[str, ...] = ()
 
@@ -131,12 +132,12 @@ def read_work(student: str, name: str, grading: dict[str, Any], path: Path) -> W
         grading["lang"],
         outcome["kind"],
         outcome["where"],
-        outcome["detail"],
+        in_both(outcome["detail"]),
         grading["points"],
         grading["max_points"],
         grading["status"],
         tuple(said),
-        tuple(grading["doubts"]),
+        tuple(map(in_both, grading["doubts"])),
         unchanged=tuple(grading["unchanged"]),
     )
 

@@ -115,7 +115,7 @@ def eyes(known: Class) -> list[Eye]:
         found = reasons.setdefault(work.student, [])
         if work.outcome in (*STOPPED, "crashed", "unreadable", "foreign"):
             found.append(outcome_text(work))
-        found += [Text(doubt, doubt) for doubt in work.doubts]
+        found += work.doubts
         if work.outcome in (*STOPPED, "unreadable", "foreign") or work.doubts:
             urgent.add(work.student)
     for entry in known.collected:

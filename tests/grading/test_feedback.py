@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from nbformat.notebooknode import from_dict
+from nbgrader.api import Gradebook
+from nbgrader.apps import GenerateFeedbackApp
 
 from flashcourse.grading.feedback import feedback_page
 from flashcourse.grading.grade import finished
+from flashcourse.grading.gradebook import MarksWriter
 from flashcourse.grading.outcome import Graded
 
 from . import tiny
@@ -102,11 +108,58 @@ def test_a_huge_output_and_a_huge_answer_make_a_small_page(run: Run) -> None:
 
 
 def test_an_unreadable_file_has_a_page_that_says_so(run: Run) -> None:
-    assert "can&#x27;t be read" in page(run(b"{"))
+    assert "can&#x27;t be read: it is not valid JSON (" in page(run(b"{"))
+
+
+def test_why_it_was_stopped_is_in_the_students_language(run: Run) -> None:
+    endless = {**tiny.RIGHT, "size": "while True:\n    pass"}
+    assert "运行超时，已停止（单元格 size）：4 秒。" in page(run(tiny.submitted(endless, "zh")))
 
 
 def test_what_is_for_the_instructor_is_not_on_the_page(run: Run) -> None:
     graded = run(tiny.submitted({**tiny.RIGHT, "scale": f"import gc\n{tiny.RIGHT['scale']}"}))
     assert graded.doubts
-    assert finished(graded)["cells"][0]["id"] == "doubts"
+    doubts = finished(graded)["cells"][0]
+    assert doubts["id"] == "doubts"
+    assert "scale, line 1: `gc` looks for objects" in doubts["source"]
+    assert "scale，第 1 行：`gc` 寻找评分程序的对象" in doubts["source"]
     assert "grader" not in page(graded)
+
+
+def feedback(root: Path) -> str:
+    """What `nbgrader generate_feedback` writes for Ada."""
+    tiny.nbgrader(root, GenerateFeedbackApp, tiny.LESSON, "--force")
+    return (root / "feedback" / "ada" / tiny.LESSON / f"{tiny.LESSON}.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    "lang, total, part, marked",
+    [
+        ("en", "mark thinking. Up to 4 points can be added.", "Not marked yet, 4 points possible",
+         "0 of 4 points"),
+        ("zh", "thinking 由老师批改，目前还没有批改，最多可再得 4 分。", "待老师批改，满分 4 分",
+         "得分 0 / 4"),
+    ],
+)  # fmt: skip
+def test_a_total_is_not_final_until_a_person_has_marked_the_answers_in_words(
+    run: Run, tmp_path: Path, lang: str, total: str, part: str, marked: str
+) -> None:
+    root = tiny.make_course(tmp_path / "course", config=True)
+    tiny.release(root)
+    tiny.hand_in(root, "ada", notebook := tiny.submitted({**tiny.RIGHT, "thinking": "?"}, lang))
+    graded = run(notebook)
+    path = root / "autograded" / "ada" / tiny.LESSON / f"{tiny.LESSON}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(finished(graded)), "utf-8")
+    with Gradebook(f"sqlite:///{root}/gradebook.db") as book:
+        MarksWriter(book, tiny.LESSON).store("ada", {tiny.LESSON: graded.summary()})
+        html = feedback(root)
+        assert total in html and part in html and marked not in html
+        book.find_grade("thinking", tiny.LESSON, tiny.LESSON, "ada").manual_score = 0
+        book.db.commit()
+    html = feedback(root)
+    assert total not in html and part not in html and marked in html
+
+
+def test_an_answer_in_words_that_was_left_out_waits_for_nobody(run: Run) -> None:
+    assert "Not marked yet" not in page(run(tiny.submitted(tiny.RIGHT)))

@@ -113,7 +113,9 @@ def test_what_a_submission_leaves_behind_is_gone_for_the_next(run: Run) -> None:
 
 def test_an_odd_import_is_a_doubt_and_costs_nothing(run: Run) -> None:
     graded = run(tiny.submitted({**tiny.RIGHT, "scale": f"import gc\n{tiny.RIGHT['scale']}"}))
-    assert graded.doubts == ("scale, line 1: `gc` looks for objects of the grader's",)
+    (doubt,) = graded.doubts
+    assert doubt.en == "scale, line 1: `gc` looks for objects of the grader's"
+    assert doubt.zh == "scale，第 1 行：`gc` 寻找评分程序的对象"
     assert sum(mark.points or 0 for mark in graded.marks) == 20.0
 
 

@@ -73,7 +73,7 @@ def test_all_scores_at_once_get_no_tiling_points_and_are_seen_from_outside(
 ) -> None:
     graded = grade(answered(ALL_AT_ONCE), lesson, pool, SETTINGS)
     assert points(graded)["test-tiling"] == 0
-    assert any("in tiles of 512" in doubt for doubt in graded.doubts)
+    assert any("in tiles of 512" in doubt.en for doubt in graded.doubts)
 
 
 FORGE = """\
@@ -91,4 +91,4 @@ def test_a_forged_record_gains_nothing_and_is_a_doubt(
     got = points(graded)
     assert got["test-tiling"] == 0
     assert sum(value or 0 for name, value in got.items() if "todo" in name) == 0
-    assert any("flashcourse.record" in doubt for doubt in graded.doubts)
+    assert any("flashcourse.record" in doubt.en for doubt in graded.doubts)
