@@ -3,6 +3,7 @@
 # make test-slow   thousands of submissions, kills at random moments, every lesson in a browser
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
 # make env-a (b, c, d)  every released notebook in one environment of docs/environments.md
+# make env-gpu  records and marks on a GPU, for a machine that has one
 # make bench  the benchmarks; the grading results go to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
 
@@ -14,7 +15,7 @@ READY := $(VENV)/.ready
 # nbgrader calls other programs of the environment by name.
 export PATH := $(BIN):$(PATH)
 
-.PHONY: setup demo test test-slow lint lab build bench clean
+.PHONY: setup demo test test-slow lint lab build bench clean env-gpu
 
 setup: $(READY)
 
@@ -47,6 +48,9 @@ test-slow: $(READY)
 
 env-a env-b env-c env-d: env-%: $(READY)
 	python -m tests.environments $*
+
+env-gpu: $(READY)
+	python -m tests.environments.gpu
 
 lab: $(READY)
 	jupyter lab --LabApp.default_url=/lab/tree/release/$(COURSE_LANG)

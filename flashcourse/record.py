@@ -117,7 +117,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.detach().cpu().contiguous()
     if isinstance(value, Tile | Failure):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        kind: Any = type(value)
+        return {name: _plain(getattr(value, name)) for name in _names(kind)}
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value

@@ -92,7 +92,7 @@ def _verdict(evidence: Evidence) -> Verdict:
 
 
 def _with_fault(evidence: Evidence, part: Part, todo: int) -> Part:
-    if todo == 1 and evidence.right_numbers and evidence.dtype_fault is None:
+    if todo == 1 and evidence.right_numbers and evidence.state_fault is None:
         return part
     if todo not in evidence.faults:
         return part
@@ -381,7 +381,7 @@ def _stability_part(evidence: Evidence) -> Part:
     blocked = _blocked(evidence, part)
     if blocked is not None:
         return blocked
-    runs = [*evidence.stressed.values(), evidence.bfloat16]
+    runs = [*evidence.stressed.values(), *evidence.other_tensors]
     for run in runs:
         finding, status = _instability(evidence, run)
         if finding is not None:
@@ -401,10 +401,9 @@ def _instability(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
         return None, "right"  # `whole` speaks about wrong numbers
     if wrong_anyway and _missing_tiles(evidence, evidence.first) is not None:
         return None, "right"
-    if run is evidence.bfloat16 and (
-        evidence.dtype_fault is not None or returned(evidence.first.record.output_type)
-    ):
-        return None, "right"  # TODO 1 speaks about the dtype, `whole` about what is returned
+    said = evidence.state_fault is not None or returned(evidence.first.record.output_type)
+    if said and any(run is other for other in evidence.other_tensors):
+        return None, "right"  # TODO 1 speaks about the state, `whole` about what is returned
     return _difference(evidence, run)
 
 

@@ -19,6 +19,7 @@ from flashcourse.checks.forward_problems import (
     bfloat16,
     compared,
     cross,
+    gpu,
     long,
     probes,
     stressed,
@@ -185,6 +186,17 @@ class Evidence:
         return self.run(bfloat16(self.seed))
 
     @cached_property
+    def gpu(self) -> Run | None:
+        """On the GPU, where this process has one; a function of another process stays there."""
+        elsewhere = hasattr(self.function, "__flashcourse_record__")
+        return None if elsewhere or not torch.cuda.is_available() else self.run(gpu(self.seed))
+
+    @property
+    def other_tensors(self) -> list[Run]:
+        """The runs on tensors of another dtype or another place than torch's defaults."""
+        return [run for run in (self.bfloat16, self.gpu) if run is not None]
+
+    @cached_property
     def cross(self) -> Run:
         return self.run(cross(self.seed))
 
@@ -239,8 +251,8 @@ class Evidence:
                 break
             for todo, fault in run.reading.faults.items():
                 found.setdefault(todo, fault)
-        if self.dtype_fault is not None:
-            found.setdefault(1, self.dtype_fault)
+        if self.state_fault is not None:
+            found.setdefault(1, self.state_fault)
         return found
 
     def readings(self, fault: Fault) -> tuple[Reading, ...]:
@@ -260,19 +272,21 @@ class Evidence:
         return tuple(run.reading for run in runs)
 
     @cached_property
-    def dtype_fault(self) -> Fault | None:
-        """What is returned, or a state that was started, in another dtype than the inputs'.
+    def state_fault(self) -> Fault | None:
+        """What is returned, or a state that was started, of another dtype or device than q.
 
         A state in more digits is a right way too, as long as nothing is the worse for it.
         """
         for run in (self.compared["even"], self.compared["float64"], self.bfloat16):
             output = run.output
             if output is not None and not run.right_dtype:
-                return _dtype_fault(run, "out", output)
-        if self.bfloat16.record.error is not None:
-            for name, value in self.bfloat16.record.start.items():
-                if value.dtype == torch.get_default_dtype():
-                    return _dtype_fault(self.bfloat16, name, value)
+                return _state_fault(run, "out", output, "dtype")
+        for run in self.other_tensors:
+            for name, value in run.record.start.items() if run.record.error else ():
+                if value.device != run.problem.q.device:
+                    return _state_fault(run, name, value, "device")
+                if value.dtype != run.problem.q.dtype and value.dtype == torch.get_default_dtype():
+                    return _state_fault(run, name, value, "dtype")
         return None
 
     @cached_property
@@ -287,9 +301,9 @@ class Evidence:
         return bool(self.seen & {2, 3, 4, 5})
 
 
-def _dtype_fault(run: Run, name: str, value: Tensor) -> Fault:
-    right = torch.empty(0, dtype=run.problem.q.dtype)
-    return Fault(1, run.problem, name, value, right, line=run.record.lines.get(name), note="dtype")
+def _state_fault(run: Run, name: str, value: Tensor, note: str) -> Fault:
+    right = torch.empty_like(run.problem.q[:0])
+    return Fault(1, run.problem, name, value, right, line=run.record.lines.get(name), note=note)
 
 
 def evidence_of(function: Any, seed: int) -> Evidence:

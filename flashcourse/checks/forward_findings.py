@@ -34,6 +34,7 @@ CASES = {
     "float64": ("5 rows in float64, blocks of 2", "5 行 float64，每块 2 行"),
     "long": ("256 rows, blocks of 128", "256 行，每块 128 行"),
     "bfloat16": ("6 rows in bfloat16, blocks of 2", "6 行 bfloat16，每块 2 行"),
+    "gpu": ("8 rows on the GPU, blocks of 2", "8 行，在 GPU 上，每块 2 行"),
     "large scores": ("scores of ±hundreds", "分数在正负数百之间"),
     "very negative scores": ("scores around −200", "分数在 −200 附近"),
     "falling maxima": ("maxima that fall by 160 from tile to tile", "每块最大值比前一块小 160"),
@@ -100,6 +101,11 @@ def _text(fault: Fault) -> Text:
         return Text(
             f"`{fault.variable}` is {got.dtype} although the input is {want.dtype}.",
             f"输入是 {want.dtype}，`{fault.variable}` 却是 {got.dtype}。",
+        )
+    if fault.note == "device":
+        return Text(
+            f"`{fault.variable}` is on {got.device} although the input is on {want.device}.",
+            f"输入在 {want.device} 上，`{fault.variable}` 却在 {got.device} 上。",
         )
     if got.shape != want.shape:
         return Text(

@@ -48,6 +48,13 @@ def bfloat16(seed: int) -> Problem:
     return Problem("bfloat16", *_random(g, 6, 4, torch.bfloat16), 2)
 
 
+def gpu(seed: int) -> Problem:
+    """The even blocks once more, on the GPU."""
+    even = compared(seed)[0]
+    q, k, v = (t.to("cuda") for t in (even.q, even.k, even.v))
+    return Problem("gpu", q, k, v, even.block)
+
+
 def long(seed: int) -> Problem:
     """256 rows in 2 × 2 tiles."""
     g = torch.Generator().manual_seed(seed + 256)

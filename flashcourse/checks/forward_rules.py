@@ -213,7 +213,7 @@ def _fits(views: Sequence[View], fault: Fault, rule: Rule) -> bool:
 
 def _start(fault: Fault) -> str | None:
     got, want = fault.got, fault.want
-    if got is None or want is None:
+    if got is None or want is None or fault.note == "device":
         return None
     if fault.note == "dtype":
         return "state-without-dtype" if got.dtype == torch.get_default_dtype() else None
