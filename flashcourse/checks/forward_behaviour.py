@@ -73,9 +73,26 @@ def _in_tiles(seed: int) -> list[Problem]:
     return problems
 
 
+# Where the cause can't be told.
+UNKNOWN = (
+    Text(
+        "Which of your lines is the first to give a wrong number? With the names of the TODOs "
+        "(`S_ij`, `m_new`, `P_ij`, `l_new`, `out_i`, …) this check can tell you.",
+        "你的哪一行最先给出错误的数？变量用 TODO 里的名字（`S_ij`、`m_new`、`P_ij`、`l_new`、"
+        "`out_i` 等），检查就能告诉你。",
+    ),
+    Text(
+        "S = q kᵀ / √d; m_new = max(m_old, rowmax S); P = exp(S − m_new); α = exp(m_old − m_new); "
+        "l_new = α·l_old + rowsum P; O_new = (α·l_old·O_old + P V) / l_new",
+        "S = q kᵀ / √d；m_new = max(m_old, rowmax S)；P = exp(S − m_new)；α = exp(m_old − m_new)；"
+        "l_new = α·l_old + rowsum P；O_new = (α·l_old·O_old + P V) / l_new",
+    ),
+)
+
+
 def _finding(text: Text, cause: Cause) -> Finding:
     todo, id = cause.todo, cause.misconception
-    hints = BY_ID[id].hints if id else GENERIC.get(todo or 0, ())
+    hints = BY_ID[id].hints if id else GENERIC[todo] if todo else UNKNOWN
     return Finding(text, todo=todo, misconception=id, hints=hints, variable="out")
 
 
@@ -138,10 +155,10 @@ def _pattern(runs: list[Run]) -> Text:
         return NOTHING
     got = torch.cat([o.cpu().double().flatten() for o in outputs if o is not None])
     exact = torch.cat([run.exact.flatten() for run in runs])
-    if bool(got.isinf().all()):
+    if bool(got[: runs[0].exact.numel()].isinf().all()):
         return Text(
-            "Every number in `out` is infinite: you divide by 0.",
-            "`out` 里每个数都是无穷大：你除以了 0。",
+            "Every number of that tile is infinite: you divide by 0.",
+            "这个块里每个数都是无穷大：你除以了 0。",
         )
     if not bool(got.isfinite().all()):
         return Text(
