@@ -43,6 +43,7 @@ OPEN = Text(
 OPEN_PART = Text("Not marked yet, {} points possible", "待老师批改，满分 {} 分")
 AND = Text(", ", "、")
 FEEDBACK = Text("Feedback", "批改结果")
+COLON = Text(": ", "：")
 LATE = Text("Taken off for being late: {}", "迟交扣分：{}")
 YOUR_ANSWER = Text("Your answer", "你的答案")
 LEFT_OUT = Text("… {} characters left out", "……省略 {} 个字符")
@@ -116,7 +117,7 @@ def feedback_page(nb: NotebookNode, totals: dict[str, Any]) -> str:
     left = [one for one in graded if one.get("grade") and one.get("score", 0) is None]
     sections = "".join(_section(cell, grading, lang, styles) for cell in nb.cells)
     title = escape(str(own.get("title") or own.get("lesson") or ""))
-    heading = f"{FEEDBACK.in_(lang)}: {title}" if title else FEEDBACK.in_(lang)
+    heading = FEEDBACK.in_(lang) + (COLON.in_(lang) + title if title else "")
     return (
         f'<!DOCTYPE html><html lang="{lang}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -169,7 +170,7 @@ def _answer(cell: NotebookNode, graded: dict[str, Any], lang: str) -> str:
     comment = graded.get("comment")
     return (
         f'<section class="part">{_points(graded, lang) if graded.get("grade") else ""}'
-        f"<h2>{YOUR_ANSWER.in_(lang)}: {escape(graded['grade_id'])}</h2>"
+        f"<h2>{YOUR_ANSWER.in_(lang)}{COLON.in_(lang)}{escape(graded['grade_id'])}</h2>"
         f"<pre>{_cut(cell.source, lang)}</pre>"
         + (f"<pre>{escape(words)}</pre>" if words else "")
         + (f'<p class="comment">{escape(comment)}</p>' if comment else "")
