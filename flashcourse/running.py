@@ -256,15 +256,13 @@ class _Nowhere(io.TextIOBase):
 @contextlib.contextmanager
 def _uninitialised_is_nan() -> Iterator[None]:
     """`torch.empty` comes filled with NaN, so that nobody is right by luck."""
-    enabled = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
-    # The public function imports the compiler first, which takes a second.
-    switch = torch._C._set_deterministic_algorithms
-    switch(True, warn_only=True)
+    # torch.use_deterministic_algorithms would import the compiler, which takes a second.
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("warn")
     try:
         yield
     finally:
-        switch(enabled, warn_only=warn_only)
+        torch.set_deterministic_debug_mode(before)
 
 
 def _told(caught: list[warnings.WarningMessage]) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from flashcourse.grading.errors import GradingError
+
 
 def add_parsers(subparsers: Any) -> None:
     """Add the subcommand `grade`."""
@@ -35,14 +37,9 @@ def add_parsers(subparsers: Any) -> None:
 
 def run_grade(arguments: argparse.Namespace) -> int:
     """The command. 0: all graded; 1: some could not be; 2: nothing was; 130: stopped."""
-    from flashcourse.grading.course import CourseError
-    from flashcourse.grading.gradebook import GradebookError
-    from flashcourse.grading.pool import PoolError
-    from flashcourse.grading.sandbox import NoSandbox
-
     try:
         return _grade(arguments)
-    except (CourseError, GradebookError, NoSandbox, PoolError) as error:
+    except GradingError as error:
         print(f"flashcourse grade: {error}", file=sys.stderr)
         return 2
     except BlockingIOError:
@@ -54,6 +51,7 @@ def _grade(arguments: argparse.Namespace) -> int:
     root = Path(getattr(arguments, "course", None) or ".").resolve()
     # A checker of internationalised addresses that takes 2 s to import and is not needed here.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+    # The warmed process starts first: it gets ready while this one imports nbgrader and Dask.
     from flashcourse.grading.pool import shared_pool
 
     pool = None if arguments.scheduler else shared_pool(root, arguments.allow_unsandboxed)

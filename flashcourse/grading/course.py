@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flashcourse.grading.errors import GradingError
 from flashcourse.grading.names import bound_names, parse, used_names
 from flashcourse.words import LANGUAGES
 
@@ -16,7 +17,7 @@ from flashcourse.words import LANGUAGES
 SKIP_TAG = "skip-grading"
 
 
-class CourseError(RuntimeError):
+class CourseError(GradingError):
     """The course's own files are missing or don't fit together. Nobody's submission is to blame."""
 
 

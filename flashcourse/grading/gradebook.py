@@ -18,6 +18,7 @@ from nbgrader.api import (
     SubmittedNotebook,
 )
 
+from flashcourse.grading.errors import GradingError
 from flashcourse.grading.outcome import Outcome
 from flashcourse.words import Text
 
@@ -30,7 +31,7 @@ NOT_SANDBOXED = Text("Graded without a sandbox.", "评分时没有使用沙箱�
 Penalty = Callable[[str, float, float], "float | None"]
 
 
-class GradebookError(RuntimeError):
+class GradebookError(GradingError):
     """The gradebook does not know this lesson. The message says what to do."""
 
 

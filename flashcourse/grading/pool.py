@@ -20,6 +20,7 @@ from typing import Any
 
 from flashcourse.grading import sandbox
 from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed
+from flashcourse.grading.errors import GradingError
 from flashcourse.grading.limits import MIB, Limits
 
 START_SECONDS = 120.0
@@ -29,7 +30,7 @@ _PROGRAM = (
 )
 
 
-class PoolError(RuntimeError):
+class PoolError(GradingError):
     """The warmed process can't be started, or is gone."""
 
 

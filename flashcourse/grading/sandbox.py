@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import flashcourse
+from flashcourse.grading.errors import GradingError
 from flashcourse.words import Text
 
 _PACKAGE = Path(flashcourse.__file__).resolve().parent
@@ -40,7 +41,7 @@ HOW_TO_GET_ONE = Text(
 )  # fmt: skip
 
 
-class NoSandbox(RuntimeError):
+class NoSandbox(GradingError):
     """This machine offers no sandbox. The message says how to get one."""
 
 
