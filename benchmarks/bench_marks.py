@@ -22,7 +22,7 @@ from wheat_and_chaff.wheat import wheat_skeleton
 from flashcourse.checks import mark
 from flashcourse.checks.forward_tile import Problem
 from flashcourse.checks.forward_todos import read
-from flashcourse.record import record
+from flashcourse.recording import record
 
 
 def milliseconds(work: Callable[[], object], times: int = 7) -> tuple[float, float]:

@@ -1,18 +1,34 @@
 """flashcourse: an interactive FlashAttention course whose autograder reads learners' code."""
 
-from flashcourse.record import Record, record
-from flashcourse.views.player import step
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
 from flashcourse.words import use_language
+
+if TYPE_CHECKING:
+    from flashcourse.recording import record
+    from flashcourse.records import Record
+    from flashcourse.views.controls import explore_tiles
+    from flashcourse.views.player import step
 
 __version__ = "0.1.0"
 
 __all__ = ["Record", "explore_tiles", "record", "step", "use_language"]
 
+# Imported when asked for: they need torch, which takes seconds, and a command line may not.
+_WHERE = {
+    "Record": "flashcourse.records",
+    "record": "flashcourse.recording",
+    "step": "flashcourse.views.player",
+    "explore_tiles": "flashcourse.views.controls",
+}
+
 
 def __getattr__(name: str) -> object:
-    """`explore_tiles` when it is asked for: only it needs ipywidgets."""
-    if name == "explore_tiles":
-        from flashcourse.views.controls import explore_tiles
-
-        return explore_tiles
-    raise AttributeError(f"module 'flashcourse' has no attribute {name!r}")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'flashcourse' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from flashcourse.record import MadeTensor
+from flashcourse.records import MadeTensor
 
 MOST_TENSORS = 100_000
 MOST_ELEMENTS = 2**28  # one tensor: 1 GiB in float32

@@ -1,4 +1,8 @@
-"""Make a Record of a function of this process: copies of the inputs, the two observers, the run."""
+"""Run anyone's attention function and record what it did, tile by tile.
+
+Two observers: a line tracer (`tracing.py`) sees the named values, a dispatch mode (`dispatch.py`)
+sees the tensors.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import ast
 import dataclasses
 import linecache
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -16,7 +20,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.dispatch import TensorWatch
-from flashcourse.record import Record, Tile
+from flashcourse.records import Record, Tile
 from flashcourse.running import code_of, failure_of, run
 from flashcourse.tracing import VALUES, WHOLE, Pass, Tracer, traced
 
@@ -110,10 +114,38 @@ class Setting:
     repair: frozenset[str] = frozenset()
 
 
-def record_here(
+def record(
+    function: Callable[..., Any],
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    block_size: int = 2,
+    *,
+    seconds: float = 10.0,
+    extra: tuple[Tensor, ...] = (),
+    repair: Sequence[str] = (),
+) -> Record:
+    """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
+
+    q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
+    the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
+    repair: names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines are
+    stepped over, with the right value in their place: what comes after them can be looked at.
+    With 'low' beside 'm', m starts at −30 instead of −∞, so that no NaN hides what a line does.
+    A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
+    """
+    elsewhere = getattr(function, "__flashcourse_record__", None)
+    if elsewhere is not None:
+        more = {"repair": list(repair)} if repair else {}
+        return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
+    setting = Setting(block_size, seconds, frozenset(repair))
+    return _record_here(function, (q, k, v, *extra), setting)
+
+
+def _record_here(
     function: Callable[..., Any], given: tuple[Tensor, ...], setting: Setting
 ) -> Record:
-    """See `record`. given: q, k, v and what else the function takes.
+    """given: q, k, v and what else the function takes.
 
     A stub line `raise NotImplementedError` left in place is stepped over.
     """

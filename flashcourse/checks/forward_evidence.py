@@ -27,7 +27,8 @@ from flashcourse.checks.forward_problems import (
 )
 from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
-from flashcourse.record import Record, record
+from flashcourse.recording import record
+from flashcourse.records import Record
 from flashcourse.running import Failure, undefined_name
 
 SECONDS = 5.0  # for one run; a right answer takes about 0.01

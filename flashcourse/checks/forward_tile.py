@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from flashcourse.record import Record, Tile
+from flashcourse.records import Record, Tile
 
 # How far a number may be off, relative to 1 + |right|.
 TOLERANCE = {torch.float64: 2e-5, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}

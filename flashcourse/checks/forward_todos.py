@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, View, agrees, close, views
-from flashcourse.record import Record
+from flashcourse.records import Record
 
 TODOS = (1, 2, 3, 4, 5, 6)
 ENOUGH_FOR_MINUS_INFINITY = -1e4

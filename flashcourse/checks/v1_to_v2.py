@@ -16,7 +16,8 @@ from flashcourse.attention import attention, scores
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.probe import Failure, Outcome, Part, call, finding_of, judge, tensor_problem
 from flashcourse.checks.registry import exercise
-from flashcourse.record import Record, record
+from flashcourse.recording import record
+from flashcourse.records import Record
 from flashcourse.words import Text
 
 CLOSE = 1e-10  # largest error against float64 in float64

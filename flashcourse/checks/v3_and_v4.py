@@ -29,7 +29,7 @@ from flashcourse.checks.v1_to_v2 import (
     with_reason,
 )
 from flashcourse.exp2 import COEFFICIENTS, polynomial
-from flashcourse.record import record
+from flashcourse.recording import record
 from flashcourse.rescaling import E4M3_MAX, LOG2_E, running_maxima, used_maxima
 from flashcourse.schedule import (
     SMS,

@@ -78,7 +78,6 @@ _CALLS = {
     "__builtins__": Text("reaches Python itself", "访问 Python 内部"),
     "__subclasses__": Text("looks for classes of the grader's", "寻找评分程序的类"),
     "get_ipython": Text("reaches the shell that runs the cells", "访问运行单元格的 shell"),
-    "record_here": Text("calls the recorder itself", "自己调用记录器"),
     "as_subclass": Text("returns a tensor that is not what it seems", "返回的张量名不副实"),
     "__torch_dispatch__": _RECORDER,
     "__torch_function__": _RECORDER,

@@ -16,7 +16,7 @@ import torch
 from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed, ChannelTimeout
 from flashcourse.grading.codec import CodecError, Encoder, Opaque, decode
 from flashcourse.grading.limits import MIB
-from flashcourse.record import Record
+from flashcourse.records import Record
 from flashcourse.running import Failure
 
 MAX_INPUT = 256 * MIB

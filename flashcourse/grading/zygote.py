@@ -29,7 +29,7 @@ _UIDS = range(60_000, 64_000)
 _PRELOADED = (
     "torch", "torch.testing", "torch.utils._python_dispatch", "numpy", "math", "matplotlib.pyplot",
     "matplotlib_inline.backend_inline", "ipywidgets", "flashcourse", "flashcourse.attention",
-    "flashcourse.checks", "flashcourse.record", "flashcourse.costs", "flashcourse.views",
+    "flashcourse.checks", "flashcourse.recording", "flashcourse.costs", "flashcourse.views",
     "flashcourse.running", "inspect", "unittest", "IPython.display",
 )  # fmt: skip
 
@@ -77,9 +77,7 @@ def _warm_record() -> None:
     from flashcourse.running import run
 
     run(torch.exp, (torch.zeros(1),), {}, 5.0)
-    if _exists("flashcourse.record"):
-        record = importlib.import_module("flashcourse.record").record
-        record(lambda q, k, v, block_size=2: q, *torch.zeros(3, 2, 2)).to_data()
+    student.record(lambda q, k, v, block_size=2: q, *torch.zeros(3, 2, 2)).to_data()
 
 
 def _exists(name: str) -> bool:

@@ -136,7 +136,7 @@ def _yours(
 ) -> dict[str, Any] | None:
     if function is None:
         return None
-    from flashcourse.record import record
+    from flashcourse.recording import record
 
     run = record(function, q, k, v, block_size=blocks.br)
     return yours_data(run, function, q, k, v, blocks, corner, lang)

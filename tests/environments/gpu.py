@@ -11,7 +11,7 @@ import torch
 
 from flashcourse.attention import attention
 from flashcourse.checks import mark
-from flashcourse.record import record
+from flashcourse.recording import record
 from tests.wheat_and_chaff.chaff import SKELETON
 
 WITHOUT_DEVICE = SKELETON.replace(", device=q.device", "")

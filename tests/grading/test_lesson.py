@@ -77,10 +77,10 @@ def test_all_scores_at_once_get_no_tiling_points_and_are_seen_from_outside(
 
 
 FORGE = """\
-import flashcourse, flashcourse.record as fr, flashcourse.recording as fi
+import flashcourse, flashcourse.recording as fr
 def forged(function, q, k, v, block_size=2, **options):
     return fr.Record(torch.softmax(q @ k.T / q.shape[1] ** 0.5, -1) @ v, "Tensor", seconds=0.01)
-fr.record = flashcourse.record = fi.record_here = forged
+fr.record = fr._record_here = flashcourse.record = forged
 """
 
 

@@ -1,14 +1,13 @@
-"""Run anyone's attention function and record what it did, tile by tile.
+"""What one run of anyone's attention function did, tile by tile.
 
-Marks, hints and the tile player are all made from a `Record`. Two observers make one: a line
-tracer (`tracing.py`) sees the named values, a dispatch mode (`dispatch.py`) sees the tensors.
+Marks, hints and the tile player are all made from a `Record`; `recording.py` makes one.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -255,32 +254,3 @@ class _Reader:
 
     def _optional(self, read: Callable[[Any], Any], value: Any) -> Any:
         return None if value is None else read(value)
-
-
-def record(
-    function: Callable[..., Any],
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    block_size: int = 2,
-    *,
-    seconds: float = 10.0,
-    extra: tuple[Tensor, ...] = (),
-    repair: Sequence[str] = (),
-) -> Record:
-    """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
-
-    q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
-    the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
-    repair: names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines are
-    stepped over, with the right value in their place: what comes after them can be looked at.
-    With 'low' beside 'm', m starts at −30 instead of −∞, so that no NaN hides what a line does.
-    A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
-    """
-    elsewhere = getattr(function, "__flashcourse_record__", None)
-    if elsewhere is not None:
-        more = {"repair": list(repair)} if repair else {}
-        return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
-    from flashcourse.recording import Setting, record_here
-
-    return record_here(function, (q, k, v, *extra), Setting(block_size, seconds, frozenset(repair)))
