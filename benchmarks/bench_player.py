@@ -2,18 +2,21 @@
 
 For 16, 64, 256 and 4096 tiles, the exact player and one with a wrong learner's function: bytes of
 the output without the script, which is the same for all, and the milliseconds from a key event to
-the changed page, layout included (fastest, median and 95th percentile of up to 300 steps; on a busy
-machine only the fastest says much). Needs Chromium.
+the changed page, layout included: the fastest, the median and the 95th percentile of 300 steps,
+each as the median of 3 runs. On a busy machine only the fastest says much. Needs Chromium.
+The table goes to RESULTS.md.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import platform
 import shutil
 import statistics
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from playwright.sync_api import Page, sync_playwright
@@ -21,24 +24,30 @@ from playwright.sync_api import Page, sync_playwright
 import flashcourse
 from flashcourse.views.player import Player, script
 
-SETTINGS = {
+SETTINGS: dict[int, dict[str, Any]] = {
     16: {"seq_len": 8, "dim": 4, "block_size": 2},
     64: {"seq_len": 64, "dim": 64, "block_size": 8},
     256: {"seq_len": 32, "dim": 8, "block_size": 2},
     4096: {"seq_len": 512, "dim": 16, "block_size": 8},
 }
+RUNS = 3
+RESULTS = Path(__file__).with_name("RESULTS.md")
+BEGIN, END = "<!-- player: begin -->", "<!-- player: end -->"
 MEASURE = """
 () => {
   const host = document.querySelector("[data-flashcourse-player]");
   const section = host.shadowRoot.querySelector("section");
   const times = [];
-  for (let n = 0; n < 300; n++) {
-    const before = host.dataset.step, start = performance.now();
-    section.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+  const press = (key) => {
+    section.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
     section.getBoundingClientRect();
+  };
+  while (times.length < 300) {
+    const before = host.dataset.step, start = performance.now();
+    press("ArrowRight");
     const took = performance.now() - start;
-    if (host.dataset.step === before) break;
-    times.push(took);
+    if (host.dataset.step === before) press("Home");
+    else times.push(took);
   }
   return times;
 }
@@ -64,35 +73,61 @@ def forgets_alpha(q, k, v, block_size=2):
 
 
 def step_times(page: Page, player: Player, folder: Path) -> list[float]:
+    """Milliseconds of each step, sorted."""
     path = folder / "player.html"
     path.write_text(f"<!doctype html><meta charset=utf-8>{player.html()}", "utf-8")
     page.goto(path.as_uri())
     page.wait_for_selector("[data-flashcourse-player][data-ready=true]")
-    return page.evaluate(MEASURE)
+    return sorted(page.evaluate(MEASURE))
+
+
+def three_numbers(times: list[float]) -> tuple[float, float, float]:
+    """The fastest, the median, the 95th percentile of sorted times."""
+    return times[0], statistics.median(times), times[int(0.95 * (len(times) - 1))]
+
+
+def measure(page: Page, folder: Path) -> str:
+    """The table's lines."""
+    lines = ["| tiles | function | data, bytes | fastest, ms | median, ms | 95 %, ms |"]
+    lines += ["|---|---|---|---|---|---|"]
+    for tiles, options in SETTINGS.items():
+        for function in (None, forgets_alpha):
+            player = flashcourse.step(function, **options)
+            runs = [three_numbers(step_times(page, player, folder)) for _ in range(RUNS)]
+            numbers = (f"{statistics.median(each):.1f}" for each in zip(*runs, strict=True))
+            size = len(player.element().encode())
+            name = "wrong" if function else "none: exact"
+            lines.append(f"| {tiles} | {name} | {size:,} | {' | '.join(numbers)} |")
+            print(lines[-1], flush=True)
+    return "\n".join(lines)
+
+
+def store(text: str) -> None:
+    """Put the text in its place in RESULTS.md."""
+    old = RESULTS.read_text("utf-8") if RESULTS.exists() else "# Results\n"
+    before, _, rest = old.partition(BEGIN)
+    after = rest.partition(END)[2] if rest else "\n"
+    gap = "" if rest else "\n"
+    RESULTS.write_text(f"{before}{gap}{BEGIN}\n{text}\n{END}{after}", "utf-8")
 
 
 def main() -> None:
     chromium = shutil.which("chromium")
     if chromium is None:
         raise SystemExit("needs Chromium: apt-get install chromium")
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1000, "height": 900})
-        print(f"Chromium {browser.version}, {platform.machine()}; script {len(script()):,} bytes")
-        print(
-            f"{'tiles':>6} {'function':>9} {'data, bytes':>12} {'min, ms':>8}"
-            f" {'median':>7} {'95 %':>7}"
-        )
-        for tiles, options in SETTINGS.items():
-            for function in (None, forgets_alpha):
-                player = flashcourse.step(function, **options)
-                times = sorted(step_times(page, player, Path(folder)))
-                print(
-                    f"{tiles:>6} {'wrong' if function else 'exact':>9} "
-                    f"{len(player.element().encode()):>12,} {times[0]:>8.2f} "
-                    f"{statistics.median(times):>7.2f} {times[int(0.95 * (len(times) - 1))]:>7.2f}"
-                )
+        table = measure(page, Path(folder))
+        machine = f"{os.cpu_count()} cores ({platform.machine()}), Chromium {browser.version}"
         browser.close()
+    load = f"load {before:.1f} before, {os.getloadavg()[0]:.1f} after"
+    store(
+        "## A step of the tile player\n\n"
+        f"{machine}; {load}. From key event to changed page, layout included: 300 steps, median of "
+        f"{RUNS} runs. The script, {len(script()):,} bytes, is the same for all.\n\n{table}"
+    )
 
 
 if __name__ == "__main__":
