@@ -322,16 +322,17 @@ class _Frame:
 
     def _finish_line(self, frame: FrameType) -> None:
         """Note what the line that has just run assigned or changed in place."""
-        if self.line is None:
+        stores = () if self.failed else self.plan.stores.get(self.line or 0, ())
+        if self.line is None or not (stores or self.known):
             return
-        local = self._named(frame)
-        stores = () if self.failed else self.plan.stores.get(self.line, ())
+        local, used, changed = frame.f_locals, self.plan.names, self.tracer.changes
         for name in stores:
-            if name in local:
-                self._note(name, local[name])
+            if used[name] in local:
+                self._note(name, local[used[name]])
         for name, (value, changes) in list(self.known.items()):
-            same = local.get(name) is value
-            if name not in stores and same and self.tracer.changes(value) != changes:
+            if name in stores or changed(value) == changes:
+                continue
+            if local.get(used[name]) is value:
                 self._note(name, value)
 
     def _step_over(self, frame: FrameType, repair: Callable[[str, dict[str, Any]], Any]) -> None:
