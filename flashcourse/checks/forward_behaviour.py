@@ -269,6 +269,7 @@ BASES = {
     "one low": ([1.0], [-200.0], 1),
     "one high": ([1.0], [200.0], 1),
     "a fall": ([1.0, 1.0], [30.0, -200.0], 1),
+    "a fall from above": ([1.0, 1.0], [100.0, -20.0], 1),
     "far apart": ([1.0, 1.0], [0.0, -200.0], 2),
     "another row's": ([1.0, 0.0], [200.0, 190.0], 2),
     "just too high": ([1.0, 1.0], [88.5, 89.0], 2),
@@ -278,8 +279,9 @@ WRONG_BASE = {
     frozenset({"one low"}): Cause(1),  # never below where m starts
     frozenset({"another row's"}): Cause(3, "max-of-the-whole-tile"),
     frozenset({"far apart"}): Cause(3),  # something smaller than the maximum of the row
-    frozenset({"one low", "one high", "another row's"}): Cause(3),  # hardly moves with the scores
-    frozenset({"a fall"}): Cause(3, "max-forgets-the-past"),
+    # It hardly moves with the scores.
+    frozenset({"one low", "one high", "a fall from above", "another row's"}): Cause(3),
+    frozenset({"a fall", "a fall from above"}): Cause(3, "max-forgets-the-past"),
     frozenset({"one low", "a fall", "far apart"}): Cause(3, "max-of-absolute-values"),
 }
 

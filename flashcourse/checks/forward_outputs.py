@@ -250,6 +250,8 @@ OUTPUTS = (
         None,
         lambda p: (p.a * p.transposed(p.P_old) @ p.v_old + p.transposed(p.P_new) @ p.v_new) / p.l,
     ),
+    # At the very end, l_i = l_block gives what l_new = l_block does.
+    Form(6, "block-state-carried", lambda p: (p.a * p.A_old + p.A_new) / p.l_new, most=3),
     Form(6, "block-state-carried", _of_maximum_before, most=3),
     Form(6, "block-state-carried", _of_sum_before, most=3),
     Form(

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 from wheat_and_chaff import wheat
-from wheat_and_chaff.chaff import Chaff
 
 # Nobody has seen these before.
 PLAUSIBLE = {
@@ -103,6 +102,7 @@ def wheat_in(style: str, name: str) -> Callable[..., Any]:
     return _compiled(renamed(source, style), f"<{style} {name}>", name, dict(vars(wheat)))
 
 
-def chaff_in(style: str, chaff: Chaff) -> Callable[..., Any]:
-    file = f"<{style} chaff: {chaff.name}>"
-    return _compiled(renamed(chaff.source, style), file, "flash_attention_forward_sim", {})
+def answer_in(style: str, name: str, source: str) -> Callable[..., Any]:
+    """A wrong answer. own: with the names that it has."""
+    source = source if style == "own" else renamed(source, style)
+    return _compiled(source, f"<{style} names: {name}>", "flash_attention_forward_sim", {})

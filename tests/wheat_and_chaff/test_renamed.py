@@ -12,7 +12,8 @@ import pytest
 
 from flashcourse.checks import mark
 from wheat_and_chaff.chaff import CHAFF, Chaff
-from wheat_and_chaff.renamed import chaff_in, wheat_in
+from wheat_and_chaff.edits import EDITS, Edit
+from wheat_and_chaff.renamed import answer_in, wheat_in
 from wheat_and_chaff.wheat import WHEAT
 
 # Of two mistakes or more, `Chaff` tells the first. These are the others: TODO, misconception.
@@ -50,7 +51,7 @@ class Said:
 
 
 def said_about(style: str, chaff: Chaff) -> Said:
-    marks = mark("forward", chaff_in(style, chaff))
+    marks = mark("forward", answer_in(style, chaff.name, chaff.source))
     true = {(chaff.todo, chaff.misconception), *OTHERS.get(chaff.name, ())}
     todos, ids = {todo for todo, _ in true}, {id for _, id in true}
     first = marks.findings[0] if marks.findings else None
@@ -101,3 +102,38 @@ def test_of_a_wrong_answer_with_other_names_only_what_is_true_is_said(style, rec
 @pytest.mark.parametrize("style", STYLES)
 def test_of_all_wrong_answers_with_other_names_only_what_is_true_is_said(style, record_property):
     judge(style, CHAFF, record_property)
+
+
+def todos_named(style: str, edits: tuple[Edit, ...]) -> list[tuple[str, int, int | None]]:
+    """For each edit that breaks the function: its line, the TODO at fault, and the TODO named."""
+    marks = [mark("forward", answer_in(style, e.line, e.source)) for e in edits]
+    pairs = zip(edits, marks, strict=True)
+    return [(e.line, e.todo, m.findings[0].todo) for e, m in pairs if m.points < 100]
+
+
+@pytest.mark.parametrize("step", [25, pytest.param(1, marks=pytest.mark.slow)])
+def test_no_slip_of_whatever_kind_has_a_wrong_todo_named_by_its_output(step, record_property):
+    named = todos_named("meaningless", EDITS[::step])
+    right = sum(due == said for _, due, said in named)
+    record_property(
+        "said at the end",
+        f"meaningless names: {len(named)} slips, {right} with the right TODO named first, the "
+        "others with numbers and no TODO.",
+    )
+    assert [x for x in named if x[2] not in (x[1], None)] == []
+
+
+@pytest.mark.slow
+def test_with_the_names_of_the_skeleton_slips_of_every_kind_have_the_right_todo_named(
+    record_property,
+):
+    named = todos_named("own", EDITS)
+    right = sum(due == said for _, due, said in named)
+    wrong = [x for x in named if x[2] not in (x[1], None)]
+    record_property(
+        "said at the end",
+        f"the skeleton's names: {len(named)} slips, {right} with the right TODO named first, "
+        f"{len(wrong)} with a wrong one.",
+    )
+    assert right >= 0.9 * len(named)
+    assert len(wrong) <= 0.01 * len(named), wrong
