@@ -395,8 +395,22 @@
         return `M${x} ${y + h}H${x + w}V${bottom}H${x}zM${x + w} ${TOP}H${right}V${bottom}` +
           `H${x + w}z`;
       }
-      const visited = new Set(order.slice(0, t + 1).map(([i, j]) => i * this.grid.across + j));
-      return this.path(this.grid.order("q").filter((_, n) => !visited.has(n)));
+      return this.unvisited(new Set(order.slice(0, t + 1).map(([i, j]) => i * this.grid.across + j)));
+    }
+    /** The tiles that are not in `visited`, neighbours in a row as one rectangle. */
+    unvisited(visited) {
+      const { down, across } = this.grid, left = (n) => !visited.has(n);
+      let path = "";
+      for (let bi = 0; bi < down; bi++) {
+        for (let bj = 0; bj < across; bj++) {
+          const first = bj, at = bi * across;
+          if (!left(at + bj)) continue;
+          while (bj + 1 < across && left(at + bj + 1)) bj++;
+          const [x, y] = this.box(bi, first), [lastX, , width, height] = this.box(bi, bj);
+          path += `M${x} ${y}H${lastX + width}v${height}H${x}z`;
+        }
+      }
+      return path;
     }
     /** How many of the keys each block of rows has seen. */
     showSeen(order, t, loop) {
