@@ -15,6 +15,7 @@ from flashcourse.records import MadeTensor
 
 MOST_TENSORS = 100_000
 MOST_ELEMENTS = 2**28  # one tensor: 1 GiB in float32
+LOWEST = -745.2  # below, exp is 0 in float64
 FEW = 64  # elements
 MOST_EXPONENTS = 2**22  # larger arguments of exp are not counted
 
@@ -127,16 +128,18 @@ class TensorWatch(TorchDispatchMode):
 
 
 def _spread(argument: Tensor) -> tuple[float | None, int]:
-    """The largest of the numbers in a tensor, None if there is none, and how many of them differ
-    (to 1/8; of a very large tensor, how many there are). NaN is no number."""
+    """The largest of the numbers in a tensor, None if there is none, and how many differ (to 1/8;
+    of a very large tensor, how many there are). NaN is no number; LOWEST and less are not counted,
+    since such an exponential is 0, as that of a masked score."""
     if argument.numel() <= FEW and argument.device.type == "cpu":
         # A tile's worth: plain Python is several times as fast as five operations of torch's.
         numbers = [x for x in argument.detach().double().reshape(-1).tolist() if x == x]
         if not numbers:
             return None, 0
-        return max(numbers), len({round(x * 8) if abs(x) < 2**50 else x for x in numbers})
+        counted = (x for x in numbers if x > LOWEST)
+        return max(numbers), len({round(x * 8) if x < 2**50 else x for x in counted})
     known = argument[~argument.isnan()].double()
     largest = float(known.max()) if known.numel() else None
     if known.numel() > MOST_EXPONENTS:
         return largest, known.numel()
-    return largest, int(torch.unique((known * 8).round()).numel())
+    return largest, int(torch.unique((known[known > LOWEST] * 8).round()).numel())

@@ -29,7 +29,8 @@ class MadeTensor:
 
     shape: its sizes. dtype: as torch writes it ('torch.float32'). op: 'aten.mm'.
     line: the learner's line that was running, or None.
-    exponents: for exp and softmax only, how many different values (to 1/8) their argument held.
+    exponents: for exp and softmax only, how many different values (to 1/8) their argument held, not
+    counting those whose exponential is 0.
     """
 
     shape: tuple[int, ...]

@@ -345,9 +345,9 @@ def _too_large(run: Run) -> Finding | None:
 
 def _too_wide(evidence: Evidence, run: Run) -> Finding | None:
     widest = max((made.exponents or 0 for made in run.record.tensors), default=0)
-    if evidence.named and widest < KEYS and not evidence.right_numbers:
+    if widest < KEYS and not evidence.right_numbers:
         # With wrong scores, different exponents do not count keys. The tiles' widths do.
-        scores = (tile.values.get("S_ij") for tile in run.record.tiles)
+        scores = (tile.values.get("S_ij") for tile in run.record.tiles if evidence.named)
         widest = max((S.shape[-1] for S in scores if S is not None and S.ndim), default=0)
     if widest <= run.problem.block:
         return None
