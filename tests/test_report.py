@@ -99,7 +99,7 @@ def test_success_counts_each_way_in_which_an_exercise_can_end(course):
     assert list(rows) == ["TODO 1", "TODO 2", "whole", "thinking-1"]
     assert rows["TODO 1"].counts == {"right": 1, "wrong": 1, "too_slow": 1}
     assert rows["whole"].counts == {"right": 1, "partly": 1, "too_slow": 1}
-    assert rows["thinking-1"].counts == {"manual": 2, "unfinished": 1}
+    assert rows["thinking-1"].counts == {"manual": 1, "partly": 1, "unfinished": 1}
     # (10 + 0 + 0) / 3 of 10; thinking-1: Ada's waits, so (8 + 0) / 2 of 10.
     assert rows["TODO 1"].average == pytest.approx(1 / 3)
     assert rows["thinking-1"].average == pytest.approx(0.4)
@@ -166,8 +166,11 @@ def test_marks_of_the_gradebook_count_where_there_is_one(course):
         grade = gradebook.find_grade("thinking-1", "n", LESSON, "ada")
         grade.manual_score = 7
         gradebook.db.commit()
-    totals = {work.student: work.total for work in gather(course, LESSON).works}
-    assert totals == {"ada": 7, "bo": 23, "cy": 0}
+    known = gather(course, LESSON)
+    assert {work.student: work.total for work in known.works} == {"ada": 7, "bo": 23, "cy": 0}
+    assert waiting(known) == []
+    rows = {row.label: row for row in success(known)}
+    assert rows["thinking-1"].average == pytest.approx((7 + 8 + 0) / 3 / 10)
 
 
 class Page(HTMLParser):
@@ -237,6 +240,11 @@ def test_moodles_file_tells_students_by_id_and_address(course):
     rows = rows_of(moodle_csv(gather(course, LESSON), "en"))
     assert rows[0]["ID number"] == "ada" and rows[0]["Email address"] == "ada@example.edu"
     assert rows[0][LESSON] == "40"
+    assert rows[0]["Feedback"] == (
+        "Graded. Not final yet: your teacher still has to mark thinking-1. "
+        "Up to 10 points can be added."
+    )
+    assert rows[1]["Feedback"] == "Graded."
 
 
 def test_canvas_file_has_its_columns_and_the_points_possible(course):

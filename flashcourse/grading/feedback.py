@@ -18,7 +18,7 @@ from nbformat.notebooknode import NotebookNode
 from nbgrader.api import Gradebook
 
 from flashcourse.grading.outcome import Outcome, in_both
-from flashcourse.words import Text
+from flashcourse.words import LANGUAGES, Text
 
 MAX_TEXT = 20_000
 MAX_CARD = 200_000
@@ -138,12 +138,16 @@ def _totals(totals: dict[str, Any], lang: str) -> str:
 
 
 def _open(left: list[dict[str, Any]], lang: str) -> str:
-    """That the total is not final, while answers wait for a person."""
     if not left:
         return ""
-    names = AND.in_(lang).join(one["grade_id"] for one in left)
-    text = OPEN.in_(lang).format(names, f"{sum(one['points'] for one in left):g}")
+    text = not_final({one["grade_id"]: one["points"] for one in left}).in_(lang)
     return f'<p class="open">{escape(text)}</p>'
+
+
+def not_final(left: dict[str, float]) -> Text:
+    """That a total is not final while answers wait for a person. left: points by grade id."""
+    worth = f"{sum(left.values()):g}"
+    return Text(*(OPEN.in_(lang).format(AND.in_(lang).join(left), worth) for lang in LANGUAGES))
 
 
 def _outcome(grading: dict[str, Any], lang: str) -> str:

@@ -7,9 +7,11 @@ import io
 from typing import Any
 
 from flashcourse.collecting.roster import Student
+from flashcourse.grading.feedback import not_final
 from flashcourse.grading.outcome import KINDS
 from flashcourse.report.gather import Class, Work
 from flashcourse.report.insight import outcome_text
+from flashcourse.words import Text
 
 
 def marks_csv(known: Class, lang: str) -> str:
@@ -43,11 +45,21 @@ def moodle_csv(known: Class, lang: str) -> str:
             work.name,
             details(known, work).get("email", ""),
             f"{work.total:g}",
-            outcome_text(work).in_(work.lang),
+            feedback(work).in_(work.lang),
         ]
         for work in known.works
     ]
     return to_csv([header, *rows])
+
+
+def feedback(work: Work) -> Text:
+    """How it ended, and what is still to be marked."""
+    ended = outcome_text(work)
+    left = {i: work.max_points[i] for i, points in work.points.items() if points is None}
+    if not left:
+        return ended
+    more = not_final(left)
+    return Text(f"{ended.en} {more.en}", f"{ended.zh}{more.zh}")
 
 
 def canvas_csv(known: Class, lang: str) -> str:

@@ -87,7 +87,7 @@ def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
     """Everything known about `lesson` in the course at `root`. Raises NothingGraded."""
     if roster is None:
         roster = read_roster(root / FILE) if (root / FILE).is_file() else Roster()
-    scores = gradebook_scores(root, lesson)
+    marks = gradebook_marks(root, lesson)
     works = []
     for path in sorted((root / "autograded").glob(f"*/{lesson}/{lesson}.ipynb")):
         grading = grading_of(path)
@@ -95,7 +95,8 @@ def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
             student = path.parent.parent.name
             listed = roster.by_id(student)
             work = read_work(student, listed.name if listed else "", grading, path)
-            works.append(replace(work, score=scores.get(student)))
+            score, by_hand = marks.get(student, (None, {}))
+            works.append(replace(work, score=score, points={**work.points, **by_hand}))
     if not works:
         raise NothingGraded(
             f"no submission of {lesson} is graded: run `flashcourse grade {lesson}` first"
@@ -157,8 +158,8 @@ def answer_lines(path: Path) -> dict[Any, str]:
     return {number: line.split("#")[0].strip() for number, line in enumerate(lines, 1)}
 
 
-def gradebook_scores(root: Path, lesson: str) -> dict[str, float]:
-    """What counts for each student by nbgrader's gradebook; empty where there is none."""
+def gradebook_marks(root: Path, lesson: str) -> dict[str, tuple[float, dict[str, float]]]:
+    """For each student in nbgrader's gradebook what counts in all, and the marks given by hand."""
     from nbgrader.api import Gradebook, MissingEntry
 
     from flashcourse.grading.batch import Course
@@ -172,9 +173,18 @@ def gradebook_scores(root: Path, lesson: str) -> dict[str, float]:
         except MissingEntry:
             return {}
         return {
-            s.student.id: max(0.0, s.score - (s.late_submission_penalty or 0.0))
+            s.student.id: (max(0.0, s.score - (s.late_submission_penalty or 0.0)), _by_hand(s))
             for s in submissions
         }
+
+
+def _by_hand(submission: Any) -> dict[str, float]:
+    return {
+        grade.name: grade.score
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+        if grade.manual_score is not None
+    }
 
 
 def read_title(root: Path, lesson: str) -> Text:

@@ -70,9 +70,13 @@ def success(known: Class) -> list[Row]:
 
 def status_in(work: Work, grade_id: str, worth: float) -> str:
     status = work.status.get(grade_id, "not_run")
-    if status == "manual" and grade_id in work.unchanged:
-        return "unfinished"
-    points = work.points.get(grade_id) or 0
+    points = work.points.get(grade_id)
+    if status == "manual":
+        if grade_id in work.unchanged:
+            return "unfinished"
+        if points is None:
+            return status
+        return "right" if points >= worth else "partly" if points else "wrong"
     if status == "wrong" and points:
         return "partly" if points < worth else "carried"
     return status
