@@ -4,7 +4,7 @@
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
 # make env-a (b, c, d)  every released notebook in one environment of docs/environments.md
 # make env-gpu  records and marks on a GPU, for a machine that has one
-# make bench  the benchmarks; the grading results go to benchmarks/RESULTS.md
+# make bench  the benchmarks; their results go to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
 
 PYTHON ?= python3
