@@ -22,7 +22,14 @@ from dataclasses import replace
 from typing import Any
 
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
-from flashcourse.checks.forward_evidence import Broken, Evidence, Run, evidence_of, failed_todo
+from flashcourse.checks.forward_evidence import (
+    Broken,
+    Evidence,
+    Run,
+    evidence_of,
+    failed_todo,
+    is_readable,
+)
 from flashcourse.checks.forward_findings import case, finding_of_fault, number, returned, worst
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.forward_rules import crash_misconception, misconception_of
@@ -105,6 +112,8 @@ def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Fai
     """What was seen before the function failed still counts."""
     if failure.kind == "too_slow":  # what was seen depends on when it was stopped
         return _failed(part, evidence)
+    if not is_readable(evidence.first, failure):
+        return replace(part, finding=_failure_finding(failure, None), status=failure.kind)
     failed = failed_todo(evidence.first.record, failure)
     fault = evidence.first.reading.faults.get(todo)
     if fault is not None:
@@ -119,7 +128,7 @@ def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Fai
     return _not_reached(part, todo, failed)
 
 
-def _failure_finding(failure: Failure, todo: int) -> Finding:
+def _failure_finding(failure: Failure, todo: int | None) -> Finding:
     finding = finding_of(failure, todo)
     id = crash_misconception(failure)
     return replace(finding, misconception=id, hints=BY_ID[id].hints) if id else finding

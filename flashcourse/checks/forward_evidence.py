@@ -121,6 +121,22 @@ def failed_todo(record: Record, failure: Failure) -> int:
     return next((TODO_OF[name] for name in order if name not in record.tiles[-1].values), 6)
 
 
+def is_readable(run: Run, failure: Failure) -> bool:
+    """Whether the names tell at which TODO a function crashed.
+
+    Names that are not the skeleton's may mean something else: then a relation fails early.
+    """
+    name, record = undefined_name(failure.type_name, failure.message), run.record
+    if name in TODO_OF:
+        return True
+    if record.renamed and run.reading.faults:
+        return False
+    if failure.kind != "crashed":
+        return True
+    seen = record.start or any(tile.values or tile.before for tile in record.tiles)
+    return bool(seen) or not record.tiles
+
+
 class Evidence:
     """Everything that is known about one answer. Runs are made when first asked for."""
 
@@ -159,6 +175,8 @@ class Evidence:
             run = self.run(problem, repair)
             error = run.record.error
             if error is None or error.kind != "crashed" or self.stopped is not None:
+                return Diagnosis(run, repair, broken)
+            if not is_readable(run, error):
                 return Diagnosis(run, repair, broken)
             failed = failed_todo(run.record, error)
             todo = min([*(run.reading.faults.keys() - broken.keys()), failed])

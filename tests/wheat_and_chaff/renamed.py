@@ -27,6 +27,13 @@ USUAL = {
     "l_block": "block_sum", "l_new": "new_sum",
     "m_i": "running_max", "l_i": "denom", "out_i": "acc",
 }  # fmt: skip
+# Names that the checker knows, for other things than they mean elsewhere.
+MISLEADING = {
+    "out": "result", "m": "highest", "l": "sums",
+    "S_ij": "raw", "m_block": "top", "m_new": "row_max", "P_ij": "scores",
+    "l_block": "part", "l_new": "row_sum",
+    "m_i": "max_block", "l_i": "weights", "out_i": "rows",
+}  # fmt: skip
 LETTERS = "abcdefghijklmnpqrstuvwxyz"
 
 
@@ -34,7 +41,7 @@ def names_of(style: str, locals_: list[str]) -> dict[str, str]:
     """The new name of each local variable. meaningless: a0, b1, c2 and so on."""
     if style == "meaningless":
         return {x: f"{LETTERS[n % len(LETTERS)]}{n}" for n, x in enumerate(locals_)}
-    names = {"plausible": PLAUSIBLE, "usual": USUAL}[style]
+    names = {"plausible": PLAUSIBLE, "usual": USUAL, "misleading": MISLEADING}[style]
     return {x: names.get(x, x) for x in locals_}
 
 

@@ -1,7 +1,8 @@
 """Right and wrong answers whose names the checker has never seen: it must not depend on ours.
 
 `meaningless` and `plausible` names can't be read: such an answer is judged by its outputs, and a
-TODO is named only if they leave no doubt. `usual` names are those of public implementations.
+TODO is named only if they leave no doubt. `usual` names are those of public implementations,
+`misleading` ones are such names for something else.
 """
 
 from __future__ import annotations
@@ -31,12 +32,10 @@ OTHERS = {
         (3, "max-of-the-whole-tile"), (4, "nothing-subtracted"), (5, "old-sum-not-rescaled"),
     },
 }  # fmt: skip
-STYLES = ("meaningless", "plausible", "usual")
+STYLES = ("meaningless", "plausible", "usual", "misleading")
 SHARE = 6  # always every sixth wrong answer of each style; all of them with `pytest -m slow`
 # How many in 100 have a TODO of theirs named first. What outputs can't tell apart is not named.
-ENOUGH = {"meaningless": 50, "plausible": 50, "usual": 95}
-# Not good yet: `forward.tiling` takes the exponent of a masked score for one more key in the tile.
-STILL_FALSE = {"causal mask": {"block-size-ignored"}}
+ENOUGH = {"meaningless": 50, "plausible": 50, "usual": 95, "misleading": 50}
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ def said_about(style: str, chaff: Chaff) -> Said:
         todo_right=todo is not None and todo in todos,
         todo_wrong=todo is not None and todo not in todos,
         misconception_right=id is not None and id in ids,
-        false=tuple(sorted(named - ids - STILL_FALSE.get(chaff.name, set()))),
+        false=tuple(sorted(named - ids)),
     )
 
 
