@@ -209,7 +209,7 @@ CHAFF = (
     _c("last block dropped", (INNER, "for j in range(0, k.shape[0] // block_size * block_size, block_size)"), None, "tiles-missing", 95),
     _c("last rows dropped", (OUTER, "for i in range(0, seq_len // block_size * block_size, block_size)"), None, "tiles-missing", 95),
     _c("returns a tuple", ("return out", "return out, m, l"), None, "returns-more-than-the-output", 95),
-    _c("never more than 128 keys", (INNER, "for j in range(0, min(128, k.shape[0]), block_size)"), None, "tiles-missing", 90),
+    _c("never more than 128 keys", (INNER, "for j in range(0, min(128, k.shape[0]), block_size)"), None, None, 90),
     _c("through NumPy, which has no bfloat16", ("return out", "return torch.from_numpy(out.numpy())"), None, None, 90, status="crashed"),
     _c("returns a NumPy array", ("return out", "return out.numpy()"), None, None, 95),
     _c("returns l", ("return out", "return l"), None, None, 85),
