@@ -33,7 +33,7 @@ CASES = {
     "one tile": ("4 rows, 1 block of 8", "4 行，1 块，块大小 8"),
     "float64": ("5 rows in float64, blocks of 2", "5 行 float64，每块 2 行"),
     "long": ("256 rows, blocks of 128", "256 行，每块 128 行"),
-    "bfloat16": ("6 rows in bfloat16, blocks of 2", "6 行 bfloat16，每块 2 行"),
+    "bfloat16": ("4 rows in bfloat16, blocks of 2", "4 行 bfloat16，每块 2 行"),
     "gpu": ("8 rows on the GPU, blocks of 2", "8 行，在 GPU 上，每块 2 行"),
     "large scores": ("scores of ±hundreds", "分数在正负数百之间"),
     "very negative scores": ("scores around −200", "分数在 −200 附近"),

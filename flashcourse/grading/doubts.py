@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from flashcourse.grading.assemble import Plan, Planned
 from flashcourse.grading.names import parse
@@ -100,7 +101,7 @@ def _of_cell(cell: Planned) -> Iterator[Text]:
     tree = parse(cell.source)
     if tree is None:
         return
-    given = identifiers(parse(cell.course.shown)) if cell.course is not None else set()
+    given = identifiers(cell.course.shown) if cell.course is not None else frozenset()
     for node in ast.walk(tree):
         for line, what, why in _of_node(node):
             if what not in given:
@@ -149,13 +150,18 @@ def _of_name(node: ast.Attribute | ast.Name) -> Iterator[tuple[int, str, Text]]:
         yield node.lineno, name, _PRIVATE
 
 
-def identifiers(tree: ast.Module | None) -> set[str]:
-    """Names that the released cell itself uses: nobody is doubted for what they were given."""
+@lru_cache(maxsize=256)
+def identifiers(source: str) -> frozenset[str]:
+    """Names that a released cell itself uses: nobody is doubted for what they were given."""
+    tree = parse(source)
     if tree is None:
-        return set()
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        return frozenset()
+    names = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
-    return names
+    return frozenset(names)

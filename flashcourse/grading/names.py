@@ -18,11 +18,25 @@ from IPython.core.inputtransformer2 import TransformerManager
 warnings.filterwarnings("ignore", category=SyntaxWarning, module="<unknown>")
 
 
+_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
 def parse(source: str) -> ast.Module | None:
     """The syntax tree of a cell, magics included; None if it is no Python."""
+    tree = _plain(source)
+    if tree is not None:
+        return tree
     try:
         return ast.parse(TransformerManager().transform_cell(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except _ERRORS:
+        return None
+
+
+def _plain(source: str) -> ast.Module | None:
+    """The tree of a cell that is Python as it stands, which IPython would leave as it is."""
+    try:
+        return ast.parse(source)
+    except _ERRORS:
         return None
 
 
@@ -58,8 +72,8 @@ def without_idle_marks(source: str) -> str:
 
     IPython shows the last expression only. The lines stay, empty, so that numbers are the same.
     """
-    tree = parse(source)
-    if tree is None or source != TransformerManager().transform_cell(source).rstrip("\n"):
+    tree = _plain(source)
+    if tree is None:
         return source
     lines = source.split("\n")
     for statement in tree.body[:-1]:

@@ -11,7 +11,6 @@ from flashcourse.grading.channel import BadFrame, ChannelClosed, ChannelTimeout
 from flashcourse.grading.course import CourseNotebook
 from flashcourse.grading.doubts import identifiers
 from flashcourse.grading.limits import Limits
-from flashcourse.grading.names import parse
 from flashcourse.grading.outcome import CellMark, Outcome
 from flashcourse.grading.pool import Pool, Process, readable
 from flashcourse.words import Text
@@ -120,7 +119,7 @@ class Runner:
         """Watch from outside whether a function that claims tiles makes the whole score matrix."""
         earned = sum(mark.points or 0 for mark in self.result.marks.values())
         # An answer that was handed out with exact attention in it makes that matrix by order.
-        cells = [c for c in self.course.cells if "attention" not in identifiers(parse(c.shown))]
+        cells = [c for c in self.course.cells if "attention" not in identifiers(c.shown)]
         names = sorted({name for cell in cells for name in cell.defines})
         if self.result.ended is not None or not earned or not names:
             return
