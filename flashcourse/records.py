@@ -115,7 +115,8 @@ def _names(cls: Any) -> tuple[str, ...]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return value.detach().cpu().contiguous()
+        there = value.device.type == "cpu" and value.is_contiguous() and not value.requires_grad
+        return value if there else value.detach().cpu().contiguous()
     if isinstance(value, Tile | Failure):
         kind: Any = type(value)
         return {name: _plain(getattr(value, name)) for name in _names(kind)}

@@ -106,7 +106,7 @@ class StandIn:
         self.function = function
 
     def __call__(self, *args, **kwargs):
-        raise AssertionError("a stand-in is recorded where it lives")
+        return self.function(*args, **kwargs)
 
     def __flashcourse_record__(self, q, k, v, block_size, **options):
         made = record(self.function, q, k, v, block_size, **options)

@@ -191,8 +191,8 @@ def _whole_parts(evidence: Evidence) -> list[Part]:
 def _without_cross(text: Text) -> Text:
     """The loops are given for any number of keys: whoever wrote others is told, for no points."""
     more = Text(
-        " Not marked: 4 queries with 7 keys, or a v of another width than k, do not work yet.",
-        "（不计分：4 个 query 配 7 个 key，或 v 与 k 宽度不同时，结果还不对。）",
+        " Not marked: 4 queries with 5 keys, or a v of another width than k, do not work yet.",
+        "（不计分：4 个 query 配 5 个 key，或 v 与 k 宽度不同时，结果还不对。）",
     )
     return Text(text.en + more.en, text.zh + more.zh)
 

@@ -30,8 +30,8 @@ def compared(seed: int) -> list[Problem]:
 def stressed(seed: int) -> list[Problem]:
     """Scores of ±hundreds, all around −200, and maxima that fall or rise from tile to tile."""
     g = torch.Generator().manual_seed(seed + 77)
-    q, k, v = _random(g, 6, 4)
-    steps = torch.arange(6.0)[:, None]
+    q, k, v = _random(g, 4, 4)
+    steps = torch.arange(4.0)[:, None]
     first = torch.eye(4)[:1]  # the first column carries the wanted score, √4 = 2 times its size
     quiet_q, quiet_k = q * (1 - first), k * (1 - first)
     return [
@@ -62,18 +62,18 @@ def long(seed: int) -> Problem:
 
 
 def cross(seed: int) -> Problem:
-    """4 queries, 7 keys, and values of another width than the keys."""
+    """4 queries, 5 keys, and values of another width than the keys."""
     g = torch.Generator().manual_seed(seed + 47)
-    q, k, v = _random(g, 7, 3)
-    return Problem("more keys", q[:4], k, v[:, :2].clone(), 2)
+    q, k, v = _random(g, 5, 3)
+    return Problem("more keys", q[:4], k, v[:, :2].clone(), 3)
 
 
-KEYS = 12  # of the tiling problem
-NARROW, WIDE = 3, 6  # its two block sizes
+KEYS = 6  # of the tiling problem
+NARROW, WIDE = 2, 3  # its two block sizes
 
 
 def tiled(seed: int, block: int) -> Problem:
-    """12 keys whose scores are the numbers 0 to 11 in every row, so that each one can be told.
+    """6 keys whose scores are the numbers 0 to 5 in every row, so that each one can be told.
 
     The argument of an exponential then holds as many different numbers as keys it looks at.
     """

@@ -125,6 +125,10 @@ class Encoder:
                 list(np.shape(value)),
                 self._blob(plain.nbytes, plain.tobytes),
             ]
+        if type(value) is torch.Tensor and _is_plain(value):  # as nearly all of a record are
+            size = value.numel() * value.element_size()
+            blob = self._blob(size, value.numpy().tobytes)
+            return ["x", _DTYPE_NAMES[value.dtype], list(value.shape), blob, False]
         with torch.no_grad():
             exact: Any = value if type(value) is torch.Tensor else value.as_subclass(torch.Tensor)
             plain = exact.detach()
@@ -172,9 +176,14 @@ class Encoder:
             raise CodecError("the value is too large")
 
 
+def _is_plain(tensor: torch.Tensor) -> bool:
+    """Whether NumPy gives its bytes as they are."""
+    usual = tensor.dtype in _NUMPY_TOO and tensor.layout is torch.strided
+    there = tensor.device.type == "cpu" and tensor.is_contiguous()
+    return usual and there and not tensor.requires_grad and not tensor.is_neg()
+
+
 def _tensor_bytes(plain: torch.Tensor) -> bytes:
-    if plain.dtype in _NUMPY_TOO and plain.device.type == "cpu" and plain.is_contiguous():
-        return plain.numpy().tobytes()
     flat = plain.cpu().resolve_conj().resolve_neg().contiguous().reshape(-1)
     if flat.numel() == 0:
         return b""

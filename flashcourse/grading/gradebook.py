@@ -131,8 +131,9 @@ class MarksWriter:
             notebook.flagged = True
 
     def _apply_penalty(self, submission: SubmittedAssignment) -> None:
-        self.db.expire_all()
         late = submission.total_seconds_late
+        if late > 0:
+            self.db.expire_all()  # the scores that a penalty depends on are the database's sums
         for notebook in submission.notebooks:
             notebook.late_submission_penalty = None
             if late > 0 and self.penalty is not None:
