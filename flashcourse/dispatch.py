@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import torch
@@ -28,11 +27,12 @@ NORMALISERS = ("_softmax", "_log_softmax", "logsumexp")
 class _Operation:
     """What is to be known of an op before it runs.
 
-    name: without its overload. new: which of its results are new tensors. sized: they are as large
-    as a list of sizes says. exponential: it is one, or a softmax. factor: what its argument is to
-    be multiplied by to be an exponent of e, or None.
+    func: the op itself. name: without its overload. new: which of its results are new tensors.
+    sized: they are as large as a list of sizes says. exponential: it is one, or a softmax.
+    factor: what its argument is to be multiplied by to be an exponent of e, or None.
     """
 
+    func: Any
     name: str
     new: tuple[bool, ...]
     sized: bool
@@ -40,12 +40,16 @@ class _Operation:
     exponential: bool
 
 
-@lru_cache(maxsize=1024)
+# By address: the ops live as long as torch, and their own hash is slow.
+_KNOWN: dict[int, _Operation] = {}
+
+
 def _operation(func: Any) -> _Operation:
     name = func.name().split("::")[-1].split(".")[0]
     factor = EXPONENTIALS.get(name)
     new = tuple(result.alias_info is None for result in func._schema.returns)
-    return _Operation(
+    op = _Operation(
+        func=func,
         name=name,
         new=new,
         sized=any(new) and any(str(a.type) == "List[int]" for a in func._schema.arguments),
@@ -54,6 +58,8 @@ def _operation(func: Any) -> _Operation:
         or name in ("pow", *NORMALISERS)
         or "scaled_dot_product" in name,
     )
+    _KNOWN[id(func)] = op
+    return op
 
 
 def _sizes(args: tuple) -> int:
@@ -94,7 +100,7 @@ class TensorWatch(TorchDispatchMode):
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         # The line tracer is told of every Python call in here: so there are as few as can be.
-        op = _operation(func)
+        op = _KNOWN.get(id(func)) or _operation(func)
         if op.sized and _sizes(args) > MOST_ELEMENTS:
             raise MemoryError(f"{op.name} asked for a tensor of {_sizes(args)} elements")
         exponents = self._exponents(op, args) if op.exponential else None

@@ -221,7 +221,7 @@ class Tracer:
         self.lines: dict[str, int] = {}
         self.seen: set[str] = set()
         self.renamed = False
-        self.plans: dict[CodeType, Plan | None] = {}
+        self.plans: dict[int, tuple[CodeType, Plan | None]] = {}
         self.line: int | None = None
         self.open: Pass | None = None
         self.truncated = False
@@ -230,10 +230,14 @@ class Tracer:
         """The global trace function: follow the frames that are the learner's."""
         if event != "call":
             return None
-        code = frame.f_code
-        if code not in self.plans:
-            self.plans[code] = plan_of(code) if is_own_frame(frame) else None
-        plan = self.plans[code]
+        # Most calls are torch's own. A code object's hash goes through all of its bytecode: its
+        # address is a quicker key, as long as the code is kept.
+        known = self.plans.get(id(frame.f_code))
+        if known is None:
+            code = frame.f_code
+            known = code, plan_of(code) if is_own_frame(frame) else None
+            self.plans[id(code)] = known
+        plan = known[1]
         if plan is None:
             return None
         self.renamed |= plan.renamed
