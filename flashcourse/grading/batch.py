@@ -257,13 +257,19 @@ def run_batch(
     return batch.report
 
 
+# Dask looks at every thread's stack 100 times a second for a profile that nobody opens here.
+_QUIET = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
+
+
 class Submitter:
     """Hands submissions to Dask, on this machine or to a cluster's scheduler."""
 
     def __init__(self, workers: int, scheduler: str | None, pool: Pool | None, allow: bool) -> None:
         # Dask is slow to import; the warmed process starts meanwhile.
+        import dask
         from distributed import Client, LocalCluster
 
+        dask.config.set(_QUIET)
         self.faults = (Exception,)
         self._editions: Any = None
         self.allow = allow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from nbgrader.api import (
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
+    new_uuid,
 )
 
 from flashcourse.grading.errors import GradingError
@@ -46,6 +48,15 @@ def open_gradebook(db_url: str, course_id: str) -> Gradebook:
     return Gradebook(db_url, course_id or "default_course")
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """What the gradebook has of one notebook; grades and comments by the id of their cell."""
+
+    notebook: SubmittedNotebook
+    grades: dict[str, Grade]
+    comments: dict[str, Comment]
+
+
 class MarksWriter:
     """Stores the marks of one lesson's submissions. Not for more than one thread."""
 
@@ -73,9 +84,11 @@ class MarksWriter:
     ) -> None:
         """The marks of one student's submission: {notebook: Graded.summary()}, all or nothing."""
         try:
-            submission = self._submission(student, timestamp)
+            submission, rows = self._submission(student)
+            if timestamp is not None:
+                submission.timestamp = timestamp
             for name, summary in summaries.items():
-                self._store_notebook(submission, name, summary)
+                self._fill(rows[name], name, summary)
             self.db.flush()
             if self.penalty is not None:
                 self._apply_penalty(submission)
@@ -87,48 +100,54 @@ class MarksWriter:
             # Thousands of submissions must not stay in memory.
             self.db.expunge_all()
 
-    def _submission(self, student: str, timestamp: datetime | None) -> SubmittedAssignment:
+    def _submission(self, student: str) -> tuple[SubmittedAssignment, dict[str, _Rows]]:
+        """The student's submission and its rows by notebook, made if they are not there yet."""
+        query = self.db.query(SubmittedAssignment)
+        found = query.filter_by(assignment_id=self.assignment_id, student_id=student).first()
+        if found is None:
+            return self._new_submission(student)
+        query = self.db.query(SubmittedNotebook).filter_by(assignment_id=found.id)
+        notebooks = {notebook.notebook_id: notebook for notebook in query}
+        return found, {name: self._rows(notebooks[id]) for name, id in self.notebooks.items()}
+
+    def _rows(self, notebook: SubmittedNotebook) -> _Rows:
+        grades = self.db.query(Grade).filter_by(notebook_id=notebook.id)
+        comments = self.db.query(Comment).filter_by(notebook_id=notebook.id)
+        return _Rows(
+            notebook,
+            {grade.cell_id: grade for grade in grades},
+            {comment.cell_id: comment for comment in comments},
+        )
+
+    def _new_submission(self, student: str) -> tuple[SubmittedAssignment, dict[str, _Rows]]:
         if self.db.get(Student, student) is None:
             self.db.add(Student(id=student))
-            self.db.flush()
-        query = self.db.query(SubmittedAssignment)
-        submission = query.filter_by(assignment_id=self.assignment_id, student_id=student).first()
-        if submission is None:
-            submission = self._new_submission(student)
-        if timestamp is not None:
-            submission.timestamp = timestamp
-        return submission
-
-    def _new_submission(self, student: str) -> SubmittedAssignment:
-        submission = SubmittedAssignment(assignment_id=self.assignment_id, student_id=student)
-        self.db.add(submission)
-        self.db.flush()
+        # Ids of our own: nothing has to be written before all of it is there.
+        submission = SubmittedAssignment(
+            id=new_uuid(), assignment_id=self.assignment_id, student_id=student
+        )
+        rows: dict[str, _Rows] = {}
         for name, notebook_id in self.notebooks.items():
-            notebook = SubmittedNotebook(notebook_id=notebook_id, assignment_id=submission.id)
-            self.db.add(notebook)
-            self.db.flush()
-            graded, answered = self._cells[name]
-            self.db.add_all(Grade(cell_id=i, notebook_id=notebook.id) for i in graded.values())
-            self.db.add_all(Comment(cell_id=i, notebook_id=notebook.id) for i in answered.values())
-        self.db.flush()
-        return submission
+            id, (graded, answered) = new_uuid(), self._cells[name]
+            rows[name] = _Rows(
+                SubmittedNotebook(id=id, notebook_id=notebook_id, assignment_id=submission.id),
+                {cell: Grade(cell_id=cell, notebook_id=id) for cell in graded.values()},
+                {cell: Comment(cell_id=cell, notebook_id=id) for cell in answered.values()},
+            )
+        self.db.add(submission)
+        for row in rows.values():
+            self.db.add_all([row.notebook, *row.grades.values(), *row.comments.values()])
+        return submission, rows
 
-    def _store_notebook(
-        self, submission: SubmittedAssignment, name: str, summary: dict[str, Any]
-    ) -> None:
-        query = self.db.query(SubmittedNotebook).filter_by(assignment_id=submission.id)
-        notebook = query.filter_by(notebook_id=self.notebooks[name]).one()
+    def _fill(self, rows: _Rows, name: str, summary: dict[str, Any]) -> None:
         graded, answered = self._cells[name]
-        grades = {g.cell_id: g for g in self.db.query(Grade).filter_by(notebook_id=notebook.id)}
         for grade_id, points in summary["points"].items():
             if grade_id in graded:
-                _set_grade(grades[graded[grade_id]], points)
-        rows = self.db.query(Comment).filter_by(notebook_id=notebook.id)
-        comments = {row.cell_id: row for row in rows}
+                _set_grade(rows.grades[graded[grade_id]], points)
         for grade_id, cell_id in answered.items():
-            comments[cell_id].auto_comment = comment_text(summary, grade_id)
+            rows.comments[cell_id].auto_comment = comment_text(summary, grade_id)
         if summary["doubts"]:
-            notebook.flagged = True
+            rows.notebook.flagged = True
 
     def _apply_penalty(self, submission: SubmittedAssignment) -> None:
         late = submission.total_seconds_late
