@@ -288,3 +288,26 @@ def test_the_inputs_come_from_the_seed():
 
     assert mark("forward.whole", knows_seed_0, seed=0).points == 20
     assert mark("forward.whole", knows_seed_0, seed=1).points < 20
+
+
+def test_a_finding_quotes_the_learners_own_line():
+    def takes_the_sum_of_everything(q, k, v, block_size=2):
+        out = torch.zeros_like(v)
+        m = torch.full((q.shape[0], 1), -torch.inf)
+        l = torch.zeros(q.shape[0], 1)
+        for i in range(0, q.shape[0], block_size):
+            m_i, l_i = m[i : i + block_size], l[i : i + block_size]
+            out_i = out[i : i + block_size]
+            for j in range(0, k.shape[0], block_size):
+                S_ij = q[i : i + block_size] @ k[j : j + block_size].T / q.shape[1] ** 0.5
+                m_new = torch.maximum(m_i, S_ij.amax(-1, keepdim=True))
+                P_ij = torch.exp(S_ij - m_new)
+                l_new = l_i + P_ij.sum(-1, keepdim=True)
+                new = P_ij @ v[j : j + block_size]
+                out_i = (torch.exp(m_i - m_new) * l_i * out_i + new) / l_new
+                m_i, l_i = m_new, l_new
+            out[i : i + block_size] = out_i
+        return out
+
+    marks = mark("forward.todo5", takes_the_sum_of_everything)
+    assert marks.findings[0].source_line == "l_new = l_i + P_ij.sum(-1, keepdim=True)"

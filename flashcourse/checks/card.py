@@ -81,6 +81,7 @@ section.fc-card ul.fc-list{{margin:2px 0;padding:0;color:inherit;list-style:none
 section.fc-card code.fc-code{{padding:1px 4px;border-radius:3px;background:var(--fc-code);
 color:var(--fc-fg);font:13px/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;
 white-space:pre-wrap}}
+section.fc-card code.fc-source{{display:block;width:fit-content;margin:2px 0 4px}}
 .fc-card details{{margin:6px 0 0;padding:4px 10px;border:1px solid var(--fc-line);
 border-radius:4px;background:var(--fc-box)}}
 .fc-card details details{{padding:4px 0 0;border-width:1px 0 0;border-radius:0}}
@@ -163,6 +164,9 @@ def _finding(finding: Finding, lang: str) -> str:
         where.append(f"第 {finding.line} 行" if lang == "zh" else f"line {finding.line}")
     joined = " · ".join(where)
     place = f'<strong class="fc-place">{joined}</strong> ' if where else ""
+    code = finding.source_line
+    if code and code not in finding.text.en:  # an exception's text quotes it already
+        place += f'<code class="fc-code fc-source">{escape(code)}</code> '
     return f"<p>{place}{_say(finding.text, lang)}</p>{_hints(finding.hints, lang)}"
 
 

@@ -23,6 +23,7 @@ class Finding:
     misconception: an id of the table in `checks/misconceptions.py`, or None: no guess.
     hints: a question, the formula, the line; the learner opens one after the other.
     variable, line: the name and the line number (in the learner's cell) it is about, or None.
+    source_line: that line as it stands there, None where it is not at hand.
     """
 
     text: Text
@@ -32,6 +33,7 @@ class Finding:
     hints: tuple[Text, ...] = ()
     variable: str | None = None
     line: int | None = None
+    source_line: str | None = None
 
 
 @dataclass(frozen=True)

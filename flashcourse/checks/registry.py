@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flashcourse.checks.marks import Marks
+from flashcourse.checks.marks import Finding, Marks
+from flashcourse.running import code_of, source_line
 from flashcourse.words import check_language, course_language
 
 # One module for each lesson that has exercises; imported when first asked for.
@@ -61,7 +62,18 @@ def mark(
         raise KeyError(f"unknown exercise {exercise!r}: one of {', '.join(sorted(known))}")
     language = check_language(lang) if lang else course_language()
     marks = known[exercise].check(answer, seed=seed, **options)
-    return replace(marks, lang=language)
+    findings = tuple(_quoted(finding, answer) for finding in marks.findings)
+    return replace(marks, findings=findings, lang=language)
+
+
+def _quoted(finding: Finding, answer: Any) -> Finding:
+    """The finding with the learner's own line, if it stands in the function of this process."""
+    if finding.line is None or hasattr(answer, "__flashcourse_record__"):
+        return finding
+    code = code_of(answer)
+    if code is None or finding.line not in {line for _, _, line in code.co_lines()}:
+        return finding
+    return replace(finding, source_line=source_line(code.co_filename, finding.line))
 
 
 def course_seed() -> int:

@@ -85,7 +85,6 @@ class _Examiner:
             "points": _points(done.result),
             "silent": done.result is None,
             "marks": _marks_data(done.result),
-            "detail": _detail(done.result),
             "error": _error_data(done.error),
             "gone": self.student.gone,
             "slow": bool(self.student.slow),
@@ -134,12 +133,6 @@ def _finding_data(finding: Any) -> dict[str, Any]:
         "line": finding.line,
         "hints": [list(hint) for hint in finding.hints],
     }
-
-
-def _detail(result: Any) -> str:
-    """The first thing that the marks say, in English."""
-    findings = getattr(result, "findings", ())
-    return str(findings[0].text) if findings else ""
 
 
 def _error_data(error: BaseException | None) -> dict[str, Any] | None:

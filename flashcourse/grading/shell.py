@@ -211,7 +211,7 @@ def _message(error: Any) -> str:
     try:
         return str(error)
     except BaseException:
-        return "(its message can't be shown)"
+        return "(its message can't be shown / 无法显示错误信息)"
 
 
 @dataclass(frozen=True)

@@ -98,11 +98,13 @@ class Student:
 def gone_error(why: str) -> StudentGone:
     """The error of every call to a process that is no more."""
     kind = "too_slow" if why == "timed_out" else "crashed"
+    # Both languages: a message is shown as it is.
     words = {
-        "timed_out": "the time limit was reached; it was not run again",
-        "too_much_output": "it returned or wrote more than is allowed",
+        "timed_out": "the time limit was reached; it was not run again / 已超时，没有再运行",
+        "too_much_output": "it returned or wrote more than is allowed / 返回值或输出超过上限",
     }
-    message = words.get(why, "the process that ran this notebook has ended")
+    ended = "the process that ran this notebook has ended / 运行这份 notebook 的进程已经结束"
+    message = words.get(why, ended)
     error = StudentGone(message)
     error.__flashcourse_failure__ = Failure(kind, "StudentGone", message)
     return error
