@@ -257,8 +257,14 @@ def run_batch(
     return batch.report
 
 
-# Dask looks at every thread's stack 100 times a second for a profile that nobody opens here.
-_QUIET = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
+# Dask looks at every thread's stack 100 times a second for a profile that nobody opens here, and
+# its logs of thousands of events hold on to the notebooks that went through.
+_QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.log-length": 20,
+    "distributed.admin.low-level-log-length": 20,
+}
 
 
 class Submitter:

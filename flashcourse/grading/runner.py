@@ -123,17 +123,24 @@ class Runner:
         names = sorted({name for cell in cells for name in cell.defines})
         if self.result.ended is not None or not earned or not names:
             return
-        request = {"do": "measure", "rows": ROWS, "block_size": TILE, "seconds": 5.0}
         for name in names:
             if not self.student.forget_peak():
                 return
             try:
-                answer = self._ask(self.examiner, dict(request, name=name), 10.0)
+                half, whole = (self._seconds_of(name, rows) for rows in (ROWS // 2, ROWS))
             except Ended:
                 return
-            grown = self.student.grown_mib()
-            if answer["called"] and grown > 0.9 * WHOLE_MIB:
-                self.result.doubts.append(whole_matrix(name, grown))
+            if whole is not None and self.student.grown_mib() > 0.9 * WHOLE_MIB:
+                self.result.doubts.append(whole_matrix(name, self.student.grown_mib()))
+            if half and whole and not 1.3 < whole / half < 16:
+                self.result.doubts.append(odd_growth(name, whole / half))
+
+    def _seconds_of(self, name: str, rows: int) -> float | None:
+        """CPU time of a call on so many rows; None if it is no attention function."""
+        request = {"do": "measure", "rows": rows, "block_size": TILE, "seconds": 5.0, "name": name}
+        before = self.student.cpu_seconds()
+        called = self._ask(self.examiner, request, 10.0)["called"]
+        return self.student.cpu_seconds() - before if called else None
 
     def _note(self, cell: Planned, where: str, answer: dict[str, Any]) -> None:
         """Remember what in a student's cell decides the outcome."""
@@ -275,6 +282,15 @@ def describe_exit(status: int) -> Text:
 
 def seconds_of(limit: float) -> Text:
     return Text(f"{limit:g} s", f"{limit:g} 秒")
+
+
+def odd_growth(name: str, ratio: float) -> Text:
+    """The doubt about a function whose time does not follow the number of scores."""
+    return Text(
+        f"`{name}` takes {ratio:.1f} times as long for {ROWS} rows as for half of them, "
+        "with 4 times as many scores",
+        f"`{name}` 处理 {ROWS} 行的时间是处理一半行数的 {ratio:.1f} 倍，而分数的个数是 4 倍",
+    )
 
 
 def whole_matrix(name: str, grown_mib: float) -> Text:
