@@ -27,9 +27,11 @@ RIGHT = "l_new = alpha * l_i + l_block"
 WRONG = "l_new = l_i + l_block"  # the old sum keeps the old maximum as its base
 # What the card says about it, in the words of each edition.
 SAID = {
-    "en": r"line (?P<line>\d+) Tile \(i=(?P<i>\d+), j=(?P<j>\d+)\): l_new\[(?P<row>\d+), 0\] is "
+    "en": r"line (?P<line>\d+) l_new = l_i \+ l_block Tile \(i=(?P<i>\d+), j=(?P<j>\d+)\): "
+    r"l_new\[(?P<row>\d+), 0\] is "
     r"(?P<mine>[\d.]+)\. .* it should be (?P<right>[\d.]+)\.",
-    "zh": r"第 (?P<line>\d+) 行 块 \(i=(?P<i>\d+), j=(?P<j>\d+)\)：l_new\[(?P<row>\d+), 0\] 是 "
+    "zh": r"第 (?P<line>\d+) 行 l_new = l_i \+ l_block 块 \(i=(?P<i>\d+), j=(?P<j>\d+)\)："
+    r"l_new\[(?P<row>\d+), 0\] 是 "
     r"(?P<mine>[\d.]+)。.*，它应为 (?P<right>[\d.]+)。",
 }
 HINTS = {

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page
 
 from browser.conftest import REPO, Server
 
-# One edition empty and one solved always; the other lessons and editions with `pytest -m slow`
+# One edition empty always; the other lessons and editions with `pytest -m slow`
 # (without a browser, `make env-a` runs them all).
 ALWAYS = "03_flash_forward"
 LESSONS = [
@@ -124,7 +124,8 @@ def test_an_unfilled_lesson_runs_without_a_wall_of_red(
     keep_picture(reader, f"{lesson}-{lang}")
 
 
-@pytest.mark.parametrize("lang", ["en", pytest.param("zh", marks=pytest.mark.slow)])
+@pytest.mark.slow  # test_learner_session.py solves lesson 3 always
+@pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_solved_lesson_passes_every_visible_check(
     reader: Page, lab: Server, lesson: str, lang: str
