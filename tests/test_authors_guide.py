@@ -69,6 +69,7 @@ def followed() -> Iterator[tuple[Path, str]]:
     shutil.rmtree(clone)
 
 
+@pytest.mark.slow
 def test_the_new_lesson_is_built_in_both_languages(followed):
     clone, _ = followed
     for station in ("source", "release"):
@@ -79,11 +80,13 @@ def test_the_new_lesson_is_built_in_both_languages(followed):
     assert "(value - mean) / n" not in released
 
 
+@pytest.mark.slow
 def test_a_solved_notebook_is_found_ready_before_it_is_handed_in(followed):
     _, printed = followed
     assert "08_running_mean.ipynb: Ready to hand in." in printed
 
 
+@pytest.mark.slow
 def test_the_class_gets_the_marks_that_the_guide_promises(followed):
     clone, _ = followed
     path = clone / "build" / "report" / "08_running_mean" / "marks.csv"

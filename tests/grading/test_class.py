@@ -175,6 +175,7 @@ def kill_when(root: Path, done: int) -> None:
     running.wait()
 
 
+@pytest.mark.slow
 def test_a_cluster_whose_worker_is_killed_loses_nothing(
     made: Path, report: dict[str, Any], ungraded: Path
 ) -> None:
