@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
+from flashcourse.later import load
 from flashcourse.words import use_language
 
 if TYPE_CHECKING:
@@ -27,8 +27,4 @@ _WHERE = {
 
 
 def __getattr__(name: str) -> object:
-    if name not in _WHERE:
-        raise AttributeError(f"module 'flashcourse' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+    return load(__name__, _WHERE, name)

@@ -1,6 +1,6 @@
 """What a learner sees: the tile player, the explorers, the figures."""
 
-from importlib import import_module
+from flashcourse.later import load
 
 _EXPLORERS = {
     "online_softmax_explorer": "flashcourse.views.online_softmax",
@@ -12,6 +12,4 @@ _EXPLORERS = {
 
 def __getattr__(name: str) -> object:
     """The explorers when they are asked for: only they need ipywidgets."""
-    if name not in _EXPLORERS:
-        raise AttributeError(f"module 'flashcourse.views' has no attribute {name!r}")
-    return getattr(import_module(_EXPLORERS[name]), name)
+    return load(__name__, _EXPLORERS, name)
