@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-PRESETS = ("moodle", "canvas", "email", "folder", "file")
+PRESETS = ("moodle", "canvas", "blackboard", "email", "folder", "file")
 
 
 def add_parsers(commands: argparse._SubParsersAction) -> None:

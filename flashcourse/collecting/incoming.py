@@ -10,7 +10,10 @@ import email
 import email.policy
 import email.utils
 import io
+import lzma
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -20,8 +23,19 @@ from flashcourse.collecting.notes import Refused
 
 MAX_FILE = 64 * 2**20  # bytes of one handed-in file
 MAX_DEPTH = 4  # archives within archives
-NOISE = {"__MACOSX", ".ipynb_checkpoints", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt"}
+# What nothing but repeated output, or a bomb, packs so well: bytes from which on it is asked, and
+# how many times smaller the packed entry is.
+SUSPECT, TOO_DENSE = 8 * 2**20, 100
+NOISE = {
+    "__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini", "timestamp.txt",
+    ".git", ".venv", "venv", "node_modules", "__pycache__",
+}  # fmt: skip
+AUTOSAVES = ".ipynb_checkpoints"
 OTHER_ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".xz")
+BROKEN = (
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error,
+    EOFError, OSError, RuntimeError, NotImplementedError, ValueError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -53,8 +67,7 @@ def find_incoming(paths: list[Path]) -> Iterator[Incoming]:
         if not path.exists():
             raise FileNotFoundError(f"no such file or folder: {path}")
         if path.is_dir():
-            files = sorted(p for p in path.rglob("*") if p.is_file() and not p.is_symlink())
-            for file in files:
+            for file in sorted(p for p in path.rglob("*") if p.is_symlink() or p.is_file()):
                 yield from read_file(file, file.relative_to(path).as_posix(), named=False)
         else:
             yield from read_file(path, path.name, named=True)
@@ -63,18 +76,28 @@ def find_incoming(paths: list[Path]) -> Iterator[Incoming]:
 def read_file(file: Path, path: str, named: bool) -> Iterator[Incoming]:
     if is_noise(path):
         return
+    if file.is_symlink() and not named:
+        yield Incoming(path, b"", refused=a_link())
+        return
     date = datetime.fromtimestamp(file.stat().st_mtime, timezone.utc)
     item = Incoming(path, b"", date, named=named)
     if file.stat().st_size > MAX_FILE and not path.lower().endswith(".zip"):
-        yield replace(item, refused=too_large())
+        yield replace(item, refused=too_large(file.stat().st_size))
         return
-    yield from open_up(replace(item, data=file.read_bytes()), depth=0)
+    try:
+        item = replace(item, data=file.read_bytes())
+    except OSError as error:
+        yield replace(item, refused=unreadable(error))
+        return
+    yield from open_up(item, depth=0)
 
 
 def open_up(item: Incoming, depth: int) -> Iterator[Incoming]:
     """The file itself, or what is in it if it is an archive or an e-mail."""
     suffix = PurePosixPath(item.path).suffix.lower()
-    if suffix == ".zip":
+    if AUTOSAVES in PurePosixPath(item.path).parts:
+        yield replace(item, refused=an_autosave())
+    elif suffix == ".zip":
         yield from open_zip(item, depth)
     elif suffix == ".eml":
         yield from open_email(item, depth)
@@ -99,23 +122,41 @@ def open_zip(item: Incoming, depth: int) -> Iterator[Incoming]:
     except Refused as refused:
         yield replace(item, data=b"", refused=refused)
         return
-    except (zipfile.BadZipFile, ValueError, OSError) as error:
+    except BROKEN as error:
         yield replace(item, data=b"", refused=broken_archive(error))
         return
+    found = False
     for name, entry in entries:
         path = f"{item.path}/{name}"
         if is_noise(path):
             continue
+        found = True
         inner = Incoming(path, b"", entry_date(entry), item.sent)
-        if entry.file_size > MAX_FILE:
-            yield replace(inner, refused=too_large())
-            continue
         try:
-            data = archive.read(entry)
-        except (RuntimeError, zipfile.BadZipFile, NotImplementedError, OSError) as error:
-            yield replace(inner, refused=broken_archive(error))
+            inner = replace(inner, data=read_entry(archive, entry))
+        except Refused as refused:
+            yield replace(inner, refused=refused)
             continue
-        yield from open_up(replace(inner, data=data), depth + 1)
+        yield from open_up(inner, depth + 1)
+    if not found:
+        nothing = Refused("has no file in it: ask for it again", "里面没有文件：请学生重新提交")
+        yield replace(item, data=b"", refused=nothing)
+
+
+def read_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The entry's bytes. Raises Refused, for what is too large before it is unpacked."""
+    dense = entry.file_size > max(SUSPECT, TOO_DENSE * entry.compress_size)
+    if entry.file_size > MAX_FILE or dense:
+        raise too_large(entry.file_size)
+    if entry.flag_bits & 0x1:
+        raise Refused(
+            "is locked with a password: ask for the notebook itself",
+            "设有密码，打不开：请学生直接提交 notebook",
+        )
+    try:
+        return archive.read(entry)
+    except BROKEN as error:
+        raise broken_archive(error) from error
 
 
 def entry_name(entry: zipfile.ZipInfo) -> str:
@@ -164,11 +205,33 @@ def is_noise(path: str) -> bool:
     return any(part in NOISE or part.startswith("._") for part in parts)
 
 
-def too_large() -> Refused:
-    size = MAX_FILE // 2**20
+def unreadable(error: OSError) -> Refused:
     return Refused(
-        f"is larger than {size} MiB: ask the student to clear the outputs and hand in again",
-        f"超过 {size} MiB：请学生清除输出后重新提交",
+        f"can't be read ({error.strerror}): look at the file's permissions",
+        f"读不了（{error.strerror}）：请检查文件权限",
+    )
+
+
+def a_link() -> Refused:
+    return Refused(
+        "is a link to another file, which is not followed: put the file itself there",
+        "是指向别处的链接，不会打开：请换成文件本身",
+    )
+
+
+def an_autosave() -> Refused:
+    return Refused(
+        "is Jupyter's autosave copy, perhaps an old one: ask for the notebook itself",
+        "是 Jupyter 自动保存的副本，可能不是最新的：请学生提交 notebook 本身",
+        aside=True,
+    )
+
+
+def too_large(size: int) -> Refused:
+    mib = f"{size / 2**20:.0f} MiB"
+    return Refused(
+        f"is too large ({mib}): ask the student to clear the outputs and hand in again",
+        f"太大（{mib}）：请学生清除输出后重新提交",
     )
 
 

@@ -4,9 +4,13 @@ A pattern is a regular expression over the path, with named groups. The presets:
 
 - moodle: 'Full Name_123456_assignsubmission_file_/x.ipynb', one folder each or all in one
 - canvas: 'lovelaceada_LATE_4711_991234_x-1.ipynb'; 4711 is the student, the same in every lesson
+- blackboard: 'Lesson 3_alovelace_attempt_2026-10-05-10-30-00_x.ipynb'
 - email:  the sender's address, in the path or of a saved .eml
 - folder: '<student>/x.ipynb' or '<student>/<lesson>/x.ipynb', as in nbgrader's submitted/
-- file:   '<student>_<lesson>.ipynb' or '<lesson>_<student>.ipynb', in no folder
+- file:   '<student>_<lesson>.ipynb' or '<lesson>_<student>.ipynb'; also an archive so called
+
+With a class list, a folder or a name that holds one student's id or name among other words is
+theirs: '2023001-张三-第三课.ipynb'.
 
 A course's own naming is written with braces: "{student}/hw3-{ignore}.ipynb".
 """
@@ -14,21 +18,26 @@ A course's own naming is written with braces: "{student}/hw3-{ignore}.ipynb".
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from flashcourse.collecting.incoming import Incoming
-from flashcourse.collecting.notes import Note, Refused, doubt
-from flashcourse.collecting.roster import Roster
+from flashcourse.collecting.notes import Note, Refused, doubt, repair
+from flashcourse.collecting.roster import Roster, Student
 
 PRESETS = {
-    "moodle": r"(?:^|/)(?P<name>[^/_]+)_(?P<number>\d+)_assignsubmission_file[_/]+[^/].*$",
-    "canvas": r"(?:^|/)(?P<name>[^/_\d]+)(?:_LATE)?_(?P<number>\d+)_\d+_[^/]+$",
+    "moodle": r"(?:^|/)(?P<name>[^/]+?)_(?P<number>\d+)_assignsubmission_(?:file|onlinetext)[_/]+"
+    r"[^/].*$",
+    "canvas": r"(?:^|/)(?P<name>[^/_]*[^\W\d_][^/_]*)(?P<late>_LATE)?_(?P<number>\d+)_"
+    r"(?!{lesson}\b)\d+_[^/]+$",
+    "blackboard": r"(?:^|/)[^/]+_(?P<student>[^/_]+)_attempt_"
+    r"(?P<time>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)(?:_[^/]+|\.[^/]+)$",
     "email": r"(?:^|[/<\s_])(?P<email>[\w.+-]+@[\w-]+(?:\.[A-Za-z][\w-]*?)+)(?:[>/_\s].*)?$",
     "folder": "",  # see folder_clues
     "file": r"(?:^|/)(?:(?P<student>[^/]+?)[-_ ]+{lesson}|{lesson}[-_ ]+(?P<last>[^/]+?))"
-    r"\.ipynb[^/]*$",
+    r"\.(?:ipynb[^/]*|zip)$",
 }
 AUTO = tuple(PRESETS)
 FIELDS = {
@@ -46,10 +55,13 @@ COPY = re.compile(
 )
 # What students add to a file's name that is no name: 03_flash_forward_final.ipynb.
 NO_NAMES = re.compile(
-    r"v?\d+|final|finished|done|solved|solution|answers?|submission|homework|hw|new|en|zh|standalone"
+    r"v?\d{1,3}|final|finished|done|solved|solution|answers?|submission|homework|hw|new|en|zh|standalone"
     r"|最终版?|完成版?|作业|答案|提交|新",
     re.IGNORECASE,
 )
+# Gradescope's folders tell nobody.
+NO_FOLDERS = re.compile(r"assignment_\d+_export|submission_\d+", re.IGNORECASE)
+MAX_NAME = 80  # characters; a folder's name has room for 255 bytes
 ARCHIVE = re.compile(r".*\.(zip|eml)", re.IGNORECASE)
 
 
@@ -97,11 +109,11 @@ def find_owner(
     for way in ["own"] if own else list(ways):
         if way == "folder":
             found = None if item.named else folder_clues(item.path, lesson, roster)
+        elif way == "file":
+            found = file_clues(item.path, lesson, roster)
         else:
             pattern = own_pattern(own) if own else PRESETS[way]
-            path = without_copies(item.path) if way in ("file", "own") else item.path
-            match = re.search(pattern.replace("{lesson}", re.escape(lesson)), path)
-            found = match.groupdict() if match else None
+            found = clues(pattern, without_copies(item.path) if own else item.path, lesson)
         if found and not NO_NAMES.fullmatch(found.get("last") or ""):
             return settle(item, found, way, roster)
     raise Refused(
@@ -112,19 +124,40 @@ def find_owner(
     )
 
 
+def clues(pattern: str, path: str, lesson: str) -> dict[str, str | None] | None:
+    match = re.search(pattern.replace("{lesson}", re.escape(lesson)), path, re.IGNORECASE)
+    return match.groupdict() if match else None
+
+
+def file_clues(path: str, lesson: str, roster: Roster) -> dict[str, str | None] | None:
+    """The student in the file's name; else in the name of the archive that holds it."""
+    parts = path.split("/")
+    names = [parts[-1], *(part for part in parts[:-1] if ARCHIVE.fullmatch(part))]
+    for name in map(without_copies, names):
+        found = clues(PRESETS["file"], name, lesson)
+        if found:
+            return found
+        if roster.mentioned(name.rpartition(".")[0]):
+            return {"student": name.rpartition(".")[0]}
+    return None
+
+
 def folder_clues(path: str, lesson: str, roster: Roster) -> dict[str, str | None] | None:
     """The folder that is a student: the one in the class list, else the nearest to the file."""
     groups: list[list[str]] = [[]]
     for part in path.split("/")[:-1]:
         if ARCHIVE.fullmatch(part):
             groups.append([])
-        elif part not in ("", ".", "..", lesson):
+        elif part not in ("", ".", "..", lesson) and not NO_FOLDERS.fullmatch(part):
             groups[-1].append(part)
     # What lies in a student's own archive says nothing about whose it is.
     folders = next(filter(None, groups), [])
     if not folders:
         return None
-    listed = [folder for folder in folders if roster.find(folder)]
+    listed = [folder for folder in folders if roster.find(folder) or roster.mentioned(folder)]
+    students = {student.id for f in listed for student in roster.find(f) or roster.mentioned(f)}
+    if len(students) > 1:
+        return {"student": " ".join(listed)}  # which `settle` finds to be several
     unsure = len(folders) > 1 and not listed
     return {"student": (listed or folders)[-1], "folders": "/".join(folders) if unsure else None}
 
@@ -140,7 +173,7 @@ def settle(item: Incoming, found: dict[str, str | None], way: str, roster: Roste
     address, number = found.get("email"), found.get("number")
     name = found.get("student") or found.get("last") or found.get("name")
     said = name or address or number or ""
-    students = roster.find(address) or roster.find(number) or roster.find(name)
+    students = listed_students(roster, name, address, number, trusted=way != "moodle")
     when = given_time(found.get("time")) or (item.date if item.sent else None)
     if len(students) > 1:
         ids = ", ".join(student.id for student in students)
@@ -148,11 +181,39 @@ def settle(item: Incoming, found: dict[str, str | None], way: str, roster: Roste
             f"{said!r} can be {ids}: rename the file with the student's id",
             f"“{said}”可能是 {ids}：请用学号给文件改名",
         )
+    notes = [says_late()] if found.get("late") else []
     if students:
-        return Owner(students[0].id, students[0].name, way, number or "", True, when)
-    notes = tuple(naming_doubts(said, found.get("folders"), roster))
-    student = address.split("@")[0] if address and not name else said
-    return Owner(tame(student), found.get("name") or "", way, number or "", False, when, notes)
+        return Owner(students[0].id, students[0].name, way, number or "", True, when, tuple(notes))
+    notes += naming_doubts(said, found.get("folders"), roster)
+    student = tame(address.split("@")[0] if address and not name else said)
+    return Owner(student, found.get("name") or "", way, number or "", False, when, tuple(notes))
+
+
+def listed_students(
+    roster: Roster, name: str | None, address: str | None, number: str | None, trusted: bool
+) -> list[Student]:
+    """Whom of the class list the clues stand for. Raises Refused where they contradict each other.
+
+    trusted: whether the number is the student's own. Moodle's is another one in each assignment,
+    so it only tells namesakes apart.
+    """
+    by_name = roster.find(address) or roster.find(name) or (roster.mentioned(name) if name else [])
+    by_number = roster.find(number)
+    both = [student for student in by_name if student in by_number]
+    if both or not by_number or not trusted:
+        return both or by_name
+    if by_name:
+        a, b = by_name[0].id, by_number[0].id
+        raise Refused(
+            f"the name {name!r} is {a} in the class list, but the number {number} is {b}: put the "
+            "class list right, or rename the file with the student's id",
+            f"名单里姓名“{name}”是 {a}，编号 {number} 却是 {b}：请改正名单，或用学号给文件改名",
+        )
+    return by_number
+
+
+def says_late() -> Note:
+    return repair("came late, says Canvas", "Canvas 标明是迟交")
 
 
 def naming_doubts(said: str, folders: str | None, roster: Roster) -> Iterator[Note]:
@@ -170,9 +231,14 @@ def naming_doubts(said: str, folders: str | None, roster: Roster) -> Iterator[No
 
 def tame(text: str) -> str:
     """A name that can be a folder's: letters of any script, digits, dots, dashes."""
-    plain = re.sub(r"[^\w.@-]+", "-", text.strip()).strip("-.")
+    # macOS writes é as two characters, others as one: it is one student.
+    composed = unicodedata.normalize("NFC", text.strip())
+    plain = re.sub(r"[^\w.@-]+", "-", composed)[:MAX_NAME].strip("-.")
     if not plain:
-        raise Refused("the student's name is empty", "学生的名字是空的")
+        raise Refused(
+            f"the student's name {text!r} has no letter or digit: rename the file or its folder",
+            f"学生的名字“{text}”里没有文字或数字：请给文件或文件夹改名",
+        )
     return plain
 
 

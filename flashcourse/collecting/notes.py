@@ -34,11 +34,16 @@ def doubt(en: str, zh: str) -> Note:
 
 
 class Refused(Exception):
-    """A file that can't be taken. text: why, and what to do."""
+    """A file that can't be taken. text: why, and what to do.
 
-    def __init__(self, en: str, zh: str) -> None:
+    aside: whether it can't be a version of the notebook, so that it may be passed over in silence
+    where the notebook is there too.
+    """
+
+    def __init__(self, en: str, zh: str, aside: bool = False) -> None:
         super().__init__(en)
         self.text = Text(en, zh)
+        self.aside = aside
 
     @property
     def note(self) -> Note:

@@ -14,18 +14,29 @@ NOT_NOTEBOOKS = (
     (b"PK\x03\x04", "an archive or an office document", "压缩包或 Office 文档"),
     (b"\x89PNG", "a picture", "图片"),
     (b"\xff\xd8\xff", "a picture", "图片"),
+    (b"GIF8", "a picture", "图片"),
+    (b"Rar!", "a .rar archive", ".rar 压缩包"),
+    (b"7z\xbc\xaf", "a .7z archive", ".7z 压缩包"),
+    (b"\x1f\x8b", "a .gz archive", ".gz 压缩包"),
+    (
+        b"\xd0\xcf\x11\xe0",
+        "an Outlook message or an old Office document",
+        "Outlook 邮件或旧版 Office 文档",
+    ),
     (b"<", "a web page", "网页"),
 )
 
 
 @dataclass(frozen=True)
 class OpenCell:
-    """One submitted cell. kind: 'code', 'markdown'. grade_id, key: what it claims to be, or ''."""
+    """One submitted cell. kind: 'code', 'markdown'. grade_id, key: what it claims to be, or ''.
+    pictures: whether pictures are attached to it."""
 
     kind: str
     source: str
     grade_id: str = ""
     key: str = ""
+    pictures: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,7 +51,7 @@ class Opened:
 
 def read_notebook(data: bytes, name: str = "") -> Opened:
     """The cells of the notebook in `data`. name: the file's. Raises Refused, saying what to do."""
-    text, notes = decode(data)
+    text, notes = decode(data, aside=bool(name) and ".ipynb" not in name.lower())
     notebook = parse(text)
     raw = raw_cells(notebook)
     cells = tuple(filter(None, map(open_cell, raw)))
@@ -57,14 +68,15 @@ def read_notebook(data: bytes, name: str = "") -> Opened:
     return Opened(cells, as_text(about.get("lesson")), as_text(about.get("lang")), tuple(notes))
 
 
-def decode(data: bytes) -> tuple[str, list[Note]]:
+def decode(data: bytes, aside: bool) -> tuple[str, list[Note]]:
     if not data.strip():
-        raise Refused("the file is empty: ask for it again", "文件是空的：请学生重新提交")
+        raise Refused("the file is empty: ask for it again", "文件是空的：请学生重新提交", aside)
     for start, en, zh in NOT_NOTEBOOKS:
         if data.lstrip()[: len(start)] == start:
             raise Refused(
                 f"is {en}, not a notebook: ask for the .ipynb file",
                 f"是{zh}，不是 notebook：请学生提交 .ipynb 文件",
+                aside=True,
             )
     utf_16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
     for encoding in ("utf-16",) if utf_16 else ("utf-8-sig", "gb18030"):
@@ -75,7 +87,9 @@ def decode(data: bytes) -> tuple[str, list[Note]]:
         plain = encoding == "utf-8-sig"
         return text, [] if plain else [repair(f"was saved as {encoding}", f"文件编码是 {encoding}")]
     raise Refused(
-        "its text encoding is unknown: ask for it again", "文件编码无法识别：请学生重新提交"
+        "is no text in an encoding that is known: ask for the .ipynb file, saved as UTF-8",
+        "不是文本，或者编码无法识别：请学生提交 UTF-8 编码的 .ipynb 文件",
+        aside,
     )
 
 
@@ -89,21 +103,30 @@ def parse(text: str) -> dict[str, Any]:
                 "notebook 传输时被截断或损坏：请学生重新提交",
             ) from error
         raise Refused(
-            "is not a notebook: ask for the .ipynb file", "不是 notebook：请学生提交 .ipynb 文件"
+            "is not a notebook: ask for the .ipynb file",
+            "不是 notebook：请学生提交 .ipynb 文件",
+            aside=True,
         ) from error
     if not isinstance(notebook, dict):
-        raise Refused("is JSON, but not a notebook", "是 JSON，但不是 notebook")
+        raise just_json()
     return notebook
 
 
+def just_json() -> Refused:
+    return Refused(
+        "is JSON, but not a notebook: ask for the .ipynb file",
+        "是 JSON，但不是 notebook：请学生提交 .ipynb 文件",
+        aside=True,
+    )
+
+
 def raw_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
-    cells = notebook.get("cells")
-    if not isinstance(cells, list):
-        sheets = notebook.get("worksheets")  # format 3
-        cells = as_dict(sheets[0]).get("cells") if isinstance(sheets, list) and sheets else None
-    if not isinstance(cells, list):
-        raise Refused("is JSON, but not a notebook", "是 JSON，但不是 notebook")
-    return [cell for cell in cells if isinstance(cell, dict)]
+    sheets = notebook.get("worksheets")  # format 3
+    parts = [notebook, *map(as_dict, sheets if isinstance(sheets, list) else ())]
+    lists = [part["cells"] for part in parts if isinstance(part.get("cells"), list)]
+    if not lists:
+        raise just_json()
+    return [cell for cells in lists for cell in cells if isinstance(cell, dict)]
 
 
 def open_cell(raw: dict[str, Any]) -> OpenCell | None:
@@ -117,7 +140,8 @@ def open_cell(raw: dict[str, Any]) -> OpenCell | None:
     metadata = as_dict(raw.get("metadata"))
     kind = "code" if raw.get("cell_type") == "code" else "markdown"
     key = as_text(as_dict(metadata.get("flashcourse")).get("key")) or as_text(raw.get("id"))
-    return OpenCell(kind, source, as_text(as_dict(metadata.get("nbgrader")).get("grade_id")), key)
+    grade_id = as_text(as_dict(metadata.get("nbgrader")).get("grade_id"))
+    return OpenCell(kind, source, grade_id, key, bool(as_dict(raw.get("attachments"))))
 
 
 def saved_forms(

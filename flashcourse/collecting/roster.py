@@ -1,19 +1,34 @@
 """The class list: which student a name, an address or a number belongs to.
 
 A CSV file with a column `id` and any of `name`, `first_name`, `last_name`, `email`, `canvas_id`,
-`moodle_id`, `number` (other columns are left alone). Headers may be in capitals or have spaces.
+`moodle_id`, `number` (other columns are left alone). Headers may be in capitals or have spaces, or
+be those of Moodle's and a Chinese school's lists (see ALIASES). Commas, semicolons or tabs; UTF-8,
+or GBK as Excel writes it.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import re
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 FILE = "students.csv"
 NUMBERS = ("canvas_id", "moodle_id", "number")
+ALIASES = {
+    "id": ("student_id", "id_number", "学号", "id号"),
+    "name": ("full_name", "姓名"),
+    "first_name": ("名",),
+    "last_name": ("surname", "姓", "姓氏"),
+    "email": ("email_address", "邮箱", "电子邮箱", "电子邮件地址"),
+}
+BETWEEN_WORDS = re.compile(
+    r"[\s_+,，、;；.()（）\[\]【】&-]+|(?<=\d)(?=[^\W\d])|(?<=[^\W\d])(?=\d)"
+)
+MAX_WORDS = 12  # of a file's name that are looked at
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,21 @@ class Roster:
         wanted = {normal(clue) for clue in clues if clue}
         return [student for student in self.students if student.keys & wanted]
 
+    def mentioned(self, text: str) -> list[Student]:
+        """The students of whom an id, name or address is among the words of `text`.
+
+        Neighbouring words count as one name too. Words of a letter or two, and numbers of less
+        than four digits, say nothing.
+        """
+        words = [word for word in BETWEEN_WORDS.split(text) if word][:MAX_WORDS]
+        runs = {
+            normal("".join(words[a:b]))
+            for a in range(len(words))
+            for b in range(a + 1, min(a + 4, len(words)) + 1)
+        }
+        telling = {run for run in runs if len(run) >= least(run)}
+        return [student for student in self.students if student.keys & telling]
+
     def by_id(self, student_id: str) -> Student | None:
         return next((student for student in self.students if student.id == student_id), None)
 
@@ -44,21 +74,56 @@ class Roster:
 
 
 def read_roster(path: Path) -> Roster:
-    """The class list in `path`. Raises ValueError, naming the line, if a student has no id."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    students = []
-    for number, row in enumerate(rows, 2):
-        known = {
-            re.sub(r"\W+", "_", (k or "").strip().lower()): (v or "").strip()
-            for k, v in row.items()
-            if isinstance(v, str)
-        }
-        student_id = known.get("id") or known.get("student_id")
-        if not student_id:
-            raise ValueError(f"{path.name}, line {number}: no id (the file needs a column 'id')")
-        students.append(student(student_id, known))
-    return Roster(tuple(students))
+    """The class list in `path`. Raises ValueError, naming the line, for an id that can't be one."""
+    text = read_text(path)
+    first = text.partition("\n")[0]
+    delimiter = max(",;\t", key=first.count)
+    students: dict[str, Student] = {}
+    for number, row in enumerate(csv.DictReader(io.StringIO(text), delimiter=delimiter), 2):
+        known = tidy_row(row)
+        if not any(known.values()):
+            continue
+        student_id = known.get("id", "")
+        problem = problem_with(student_id, students)
+        if problem:
+            raise ValueError(f"{path.name}, line {number}: {problem}")
+        students[student_id] = student(student_id, known)
+    return Roster(tuple(students.values()))
+
+
+def read_text(path: Path) -> str:
+    data = path.read_bytes()
+    for encoding in ("utf-8-sig", "gb18030"):
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise ValueError(f"{path.name} is no text: save it from the spreadsheet as CSV (UTF-8)")
+
+
+def tidy_row(row: dict[str | None, Any]) -> dict[str, str]:
+    """The line by column names as this module knows them."""
+    known = {
+        re.sub(r"\W+", "_", (k or "").strip().lower()): v.strip()
+        for k, v in row.items()
+        if isinstance(v, str)
+    }
+    for name, others in ALIASES.items():
+        for other in others:
+            if other in known:
+                known.setdefault(name, known[other])
+    return known
+
+
+def problem_with(student_id: str, students: dict[str, Student]) -> str | None:
+    """Why the id can't be one, or None."""
+    if not student_id:
+        return "no id (the file needs a column 'id' with something in every line)"
+    if re.search(r"[/\\\x00]", student_id) or student_id.startswith("."):
+        return f"the id {student_id!r} can't be a folder's name: no / and \\, no dot in front"
+    if student_id in students:
+        return f"the id {student_id!r} is there twice"
+    return None
 
 
 def student(student_id: str, row: dict[str, str]) -> Student:
@@ -79,3 +144,10 @@ def normal(text: str) -> str:
     """Case, accents, spaces and punctuation left out."""
     plain = unicodedata.normalize("NFKD", text).casefold()
     return "".join(c for c in plain if c.isalnum() or c == "@")
+
+
+def least(word: str) -> int:
+    """How long a word must be to tell a student: 学号 four digits, 张三 two characters."""
+    if word.isdigit():
+        return 4
+    return 3 if word.isascii() else 2
