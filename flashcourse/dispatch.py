@@ -127,7 +127,7 @@ class TensorWatch(TorchDispatchMode):
             return None
         if factor is None and op.name not in NORMALISERS:
             return None
-        largest, count = _spread(argument)
+        largest, count = _spread(argument.detach().cpu())
         if factor is not None and largest is not None:
             self.largest_exponent = max(largest * factor, self.largest_exponent or -math.inf)
         return count
@@ -137,9 +137,9 @@ def _spread(argument: Tensor) -> tuple[float | None, int]:
     """The largest of the numbers in a tensor, None if there is none, and how many differ (to 1/8;
     of a very large tensor, how many there are). NaN is no number; LOWEST and less are not counted,
     since such an exponential is 0, as that of a masked score."""
-    if argument.numel() <= FEW and argument.device.type == "cpu":
+    if argument.numel() <= FEW:
         # A tile's worth: plain Python is several times as fast as five operations of torch's.
-        numbers = [x for x in argument.detach().double().reshape(-1).tolist() if x == x]
+        numbers = [x for x in argument.double().reshape(-1).tolist() if x == x]
         if not numbers:
             return None, 0
         counted = (x for x in numbers if x > LOWEST)

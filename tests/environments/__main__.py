@@ -1,6 +1,6 @@
 """Run every released notebook, unfilled and solved, in one environment of the matrix.
 
-python -m tests.environments a            a, b, c or d: see recipes.py and docs/environments.md
+python -m tests.environments a            a to e: see recipes.py and docs/environments.md
 python -m tests.environments b 03_flash_forward      only these lessons
 """
 
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from flashcourse.authoring.standalone import build_standalone
@@ -43,18 +44,19 @@ def main() -> int:
     ]
     if not paths:
         sys.exit("There is no notebook to run: `flashcourse build` first.")
-    print(f"Environment {recipe.name}: {recipe.title}\n{versions(python)}", flush=True)
+    print(f"Environment {recipe.name}: {recipe.title}", versions(python, recipe.gpu), sep="\n")
+    sys.stdout.flush()
     # Spawned, not forked: a forked process inherits the client's sockets and hangs on them.
     with ProcessPoolExecutor(arguments.jobs, multiprocessing.get_context("spawn")) as workers:
-        found = list(workers.map(try_notebook, [python] * len(paths), paths))
+        found = list(workers.map(partial(try_notebook, python, recipe.gpu), paths))
     wrong = sum(found)
     seconds = time.monotonic() - began
     print(f"{len(paths)} notebooks, unfilled and solved: {wrong} problems, {seconds:.0f} s")
     return 1 if wrong else 0
 
 
-def versions(python: Path) -> str:
-    with kernel(python) as client:
+def versions(python: Path, gpu: bool) -> str:
+    with kernel(python, gpu) as client:
         return run_code(client, VERSIONS)
 
 

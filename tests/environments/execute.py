@@ -18,12 +18,28 @@ VERSIONS = """
 import importlib.metadata as metadata, platform, sys
 names = ("torch", "numpy", "matplotlib", "ipywidgets", "ipython", "ipykernel")
 print("Python", platform.python_version(), *(f"{name} {metadata.version(name)}" for name in names))
+import torch
+print("GPU:", torch.cuda.get_device_name() if torch.cuda.is_available() else "none")
+"""
+
+
+# What a kernel runs first, for notebooks that are to find the GPU of pretend_cuda.py.
+GPU = f"""
+import sys
+sys.path.append({str(Path(__file__).resolve().parents[2])!r})
+import tests.environments.pretend_cuda as pretended
+sys.path.pop()
+pretended.started = pretended.pretend_cuda()
+pretended.started.__enter__()
 """
 
 
 @contextmanager
-def kernel(python: Path) -> Iterator[NotebookClient]:
-    """A client whose kernel runs in `python`'s environment, in an empty folder of its own."""
+def kernel(python: Path, gpu: bool = False) -> Iterator[NotebookClient]:
+    """A client whose kernel runs in `python`'s environment, in an empty folder of its own.
+
+    gpu: it finds the GPU in name only.
+    """
     with tempfile.TemporaryDirectory(prefix="flashcourse-") as folder:
         manager = KernelManager()
         # By its interpreter and not by an installed kernelspec: nothing of this environment leaks.
@@ -42,6 +58,8 @@ def kernel(python: Path) -> Iterator[NotebookClient]:
             resources={"metadata": {"path": folder}},
         )
         with client.setup_kernel(env=clean_environment()):
+            if gpu:
+                run_code(client, GPU)
             yield client
 
 

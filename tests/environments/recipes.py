@@ -1,9 +1,10 @@
-"""The four environments of the matrix, and how each is made.
+"""The five environments of the matrix, and how each is made.
 
 a  JupyterLab 4 and ipywidgets 8: the environment that runs this
 b  Colab's versions as far as they install here; torch is shared with (a)
 c  the oldest versions that pyproject.toml allows, on Python 3.10
 d  what a learner behind a firewall has: no flashcourse, no network; torch is shared with (a)
+e  as (a), with a GPU in name only: whether lessons and checks keep to one device
 
 They lie in .cache/environments and are made again when the recipe changes.
 """
@@ -28,9 +29,10 @@ CACHE = ROOT / ".cache" / "environments"
 
 @dataclass(frozen=True)
 class Recipe:
-    """name: a to d. pins: installed with pip. shared: linked from this environment, with all that
+    """name: a to e. pins: installed with pip. shared: linked from this environment, with all that
     they need, unless pinned. python: the interpreter's name, None for the one that runs this.
     wheel: whether flashcourse is installed, as a wheel. standalone: carried notebooks, no network.
+    gpu: kernels start with the GPU of pretend_cuda.py.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Recipe:
     wheel: bool = True
     standalone: bool = False
     own: bool = field(default=True)
+    gpu: bool = False
 
 
 def oldest() -> tuple[str, ...]:
@@ -86,6 +89,7 @@ RECIPES = {
         wheel=False,
         standalone=True,
     ),
+    "e": Recipe("e", "as a, with a GPU in name only", own=False, wheel=False, gpu=True),
 }
 
 
