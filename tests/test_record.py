@@ -187,3 +187,17 @@ def test_data_of_another_kind_is_refused_with_a_clear_error(path, value):
 def test_data_that_is_no_dict_is_refused():
     with pytest.raises(ValueError, match="Record"):
         Record.from_data([])
+
+
+def test_an_operator_that_torch_does_not_have_is_a_crash_and_not_an_unfinished_answer():
+    def whole_numbers(q, k, v, block_size=2):
+        return torch.softmax((q @ k.T).long(), dim=-1)
+
+    def stub(q, k, v, block_size=2):
+        if block_size:
+            raise NotImplementedError("to be written")  # noqa: E701
+
+    error = record(whole_numbers, *inputs(), 2).error
+    assert error is not None and (error.type_name, error.kind) == ("NotImplementedError", "crashed")
+    error = record(stub, *inputs(), 2).error
+    assert error is not None and error.kind == "unfinished"
