@@ -195,7 +195,7 @@ def test_an_operator_that_torch_does_not_have_is_a_crash_and_not_an_unfinished_a
 
     def stub(q, k, v, block_size=2):
         if block_size:
-            raise NotImplementedError("to be written")  # noqa: E701
+            raise NotImplementedError("to be written")
 
     error = record(whole_numbers, *inputs(), 2).error
     assert error is not None and (error.type_name, error.kind) == ("NotImplementedError", "crashed")
