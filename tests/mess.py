@@ -212,7 +212,9 @@ def messy_files(course: Path) -> list[Mess]:
         outcome: str = "taken",
     ) -> Mess:
         sample = samples[next(number) % len(samples)]
-        data = encode(form(plain(sample, course)))
+        notebook = plain(sample, course)
+        notebook["metadata"]["own"] = what  # else two students hand in the very same file
+        data = encode(form(notebook))
         taken = sample if outcome == "taken" else None
         return Mess(what, path, data, student, taken, outcome, says)
 

@@ -6,6 +6,7 @@ import glob
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import mess
@@ -21,6 +22,7 @@ from flashcourse.collecting.matching import bare
 from flashcourse.collecting.records import Collected
 from flashcourse.collecting.report import report_lines
 from flashcourse.collecting.roster import Roster, read_roster
+from flashcourse.collecting.storage import read_record, save_record
 from flashcourse.words import LANGUAGES
 
 LESSON = mess.LESSON
@@ -192,7 +194,7 @@ def test_a_zip_from_moodle_with_a_folder_for_each_student(course, tmp_path):
     results = collect(course, LESSON, [tmp_path / "moodle.zip"])
     taken = {result.student: result.by for result in results if result.outcome == "taken"}
     assert taken == {"Ada-Lovelace": "moodle", "王-芳": "moodle", "Bob-Ray": "moodle"}
-    assert [r.outcome for r in results if "onlinetext" in r.path] == ["refused"]
+    assert [r.outcome for r in results if "onlinetext" in r.path] == ["beside"]
 
 
 def test_a_zip_from_canvas_tells_students_by_the_class_list(course, tmp_path):
@@ -266,6 +268,18 @@ def test_an_older_file_that_comes_later_does_not_replace_a_newer_one(course, tmp
     assert "older" in sentences(result)
 
 
+def test_an_old_archive_that_replaces_a_later_file_is_doubted(course, tmp_path):
+    a, b, _ = three(course)
+    for name, data, day in (("new.zip", b, 9), ("old.zip", a, 8)):
+        entry = zipfile.ZipInfo(f"ada/{NAME}", (2026, 10, day, 12, 0, 0))
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(entry, data)
+        (result,) = collect(course, LESSON, [tmp_path / name])
+        save_record(course / "submitted", LESSON, [result])
+    assert result.outcome == "taken"
+    assert "replaces a file that is dated later (2026-10-09 12:00)" in sentences(result)
+
+
 def test_namesakes_stay_two_students(course, tmp_path):
     a, b, _ = three(course)
     archive = mess.zipped(
@@ -275,6 +289,86 @@ def test_namesakes_stay_two_students(course, tmp_path):
     results = collect(course, LESSON, [tmp_path / "moodle.zip"])
     assert {r.student for r in results} == {"Wang-Wei-7", "Wang-Wei-8"}
     assert all("students.csv" in sentences(r) for r in results)
+
+
+def test_the_very_same_file_of_two_students_is_told(course, tmp_path):
+    a, b, _ = three(course)
+    blank = (course / "release" / "en" / LESSON / NAME).read_bytes()
+    files = {"ada": a, "bo": a, "cy": b, "di": blank, "ed": blank}
+    (tmp_path / "all.zip").write_bytes(mess.zipped({f"{s}/{NAME}": d for s, d in files.items()}))
+    results = {r.student: r for r in collect(course, LESSON, [tmp_path / "all.zip"])}
+    assert "byte for byte, as that of bo" in sentences(results["ada"])
+    assert "that of ada" in sentences(results["bo"])
+    assert not any(results[student].of("doubt") for student in ("cy", "di", "ed"))
+
+
+def test_students_whose_names_are_nearly_one_are_told(course, tmp_path):
+    a, b, _ = three(course)
+    (tmp_path / "1.zip").write_bytes(mess.zipped({f"Ada/{NAME}": a, f"José/{NAME}": b}))
+    (tmp_path / "2.zip").write_bytes(mess.zipped({f"ada/{NAME}": a, f"Jose/{NAME}": b}))
+    collect(course, LESSON, [tmp_path / "1.zip"])
+    results = {r.student: r for r in collect(course, LESSON, [tmp_path / "2.zip"])}
+    assert "nearly that of Ada" in sentences(results["ada"])
+    assert "nearly that of José" in sentences(results["Jose"])
+
+
+def test_an_autosave_copy_is_never_rather_taken_than_the_notebook(course, tmp_path):
+    a, b, _ = three(course)
+    files = {"ada/x.ipynb": a, "ada/x-checkpoint.ipynb": b, "bo/.ipynb_checkpoints/x.ipynb": b}
+    (tmp_path / "all.zip").write_bytes(mess.zipped(files))
+    results = {r.path.split("/", 1)[1]: r for r in collect(course, LESSON, [tmp_path / "all.zip"])}
+    assert {path: r.outcome for path, r in results.items()} == {
+        "ada/x.ipynb": "taken",
+        "ada/x-checkpoint.ipynb": "older",
+        "bo/.ipynb_checkpoints/x.ipynb": "refused",
+    }
+    assert "not Jupyter's autosave copy" in sentences(results["ada/x.ipynb"])
+
+
+def test_what_lies_beside_a_notebook_raises_no_alarm(course, tmp_path):
+    a, *_ = three(course)
+    small = mess.small_lesson(course)
+    files = {"x.ipynb": a, "x.pdf": b"%PDF", "data.bin": b"\xff\xff\xff", "90.ipynb": small}
+    files["cut.ipynb"] = a[:5000]
+    (tmp_path / "a.zip").write_bytes(mess.zipped({f"ada/{n}": d for n, d in files.items()}))
+    (tmp_path / "b.zip").write_bytes(mess.zipped({"bo/x.pdf": b"%PDF"}))
+    results = collect(course, LESSON, sorted(tmp_path.glob("*.zip")))
+    outcomes = {r.path.rpartition("/")[2]: r.outcome for r in results if r.student == "ada"}
+    assert outcomes == {
+        "x.ipynb": "taken",
+        "x.pdf": "beside",
+        "data.bin": "beside",
+        "90.ipynb": "beside",
+        "cut.ipynb": "refused",
+    }
+    assert [r.outcome for r in results if r.student == "bo"] == ["refused"]
+    assert any("x.pdf" in line and "data.bin" in line for line in report_lines(results, "en"))
+
+
+def test_answers_with_little_of_the_lesson_around_them_are_taken_and_doubted(course, tmp_path):
+    notebook = json.loads(three(course)[0])
+    notebook["cells"] = [notebook["cells"][mess.answer_at(notebook)]]
+    (tmp_path / f"{LESSON}_ada.ipynb").write_bytes(mess.to_bytes(notebook))
+    (result,) = collect(course, LESSON, [tmp_path / f"{LESSON}_ada.ipynb"])
+    assert (result.outcome, result.finished) == ("taken", 1)
+    assert "took the answers" in sentences(result)
+
+
+def test_what_was_said_of_a_file_is_over_once_another_is_taken(course, tmp_path):
+    a, b, _ = three(course)
+    arguments = ["--course", str(course), "collect", LESSON]
+    files = {"ada/x.pdf": b"%PDF", "bo/x.ipynb": mess.to_bytes(mess.copied_answer(json.loads(b)))}
+    (tmp_path / "1.zip").write_bytes(mess.zipped(files))
+    (tmp_path / f"{LESSON}_final.ipynb").write_bytes(a)
+    assert main([*arguments, str(tmp_path / "1.zip"), str(tmp_path / f"{LESSON}_final.ipynb")]) == 1
+    (tmp_path / "2.zip").write_bytes(mess.zipped({"ada/x.ipynb": a, "bo/x.ipynb": b}))
+    assert main([*arguments, str(tmp_path / "2.zip")]) == 0
+    open_questions = {
+        entry["path"]
+        for entry in read_record(course / "submitted", LESSON)
+        if entry["outcome"] != "replaced" and any(n["kind"] != "repair" for n in entry["notes"])
+    }
+    assert open_questions == set()
 
 
 def test_a_name_that_the_class_list_has_twice_is_refused(course, tmp_path):
@@ -322,7 +416,9 @@ def test_the_command_prints_the_report_and_keeps_it(course, tmp_path, capsys):
     assert main(arguments) == 0
     printed = capsys.readouterr().out
     kept = course / "submitted" / ".collected" / LESSON
-    assert (kept / "report.txt").read_text("utf-8").strip() in printed
+    assert "report.txt" in printed and "New or changed: 1" in printed
+    assert f"ada: ada/{NAME}" in (kept / "report.txt").read_text("utf-8")
+    assert f"ada/{NAME}" not in printed, "what needs nobody's eye fills the screen"
     (entry,) = json.loads((kept / "collected.json").read_text("utf-8"))
     assert (entry["student"], entry["outcome"]) == ("ada", "taken")
 

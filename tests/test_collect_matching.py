@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from flashcourse.collecting.matching import match_cells
+from dataclasses import replace
+
+import pytest
+
+from flashcourse.collecting.matching import match_cells, own_cells
 from flashcourse.collecting.reading import OpenCell
 from flashcourse.grading.course import CourseCell, CourseNotebook
 
@@ -133,8 +137,8 @@ def test_broken_code_after_an_answer_is_not_joined_to_it():
 
 
 def test_a_key_in_a_cells_id_is_enough():
-    answers, notes = matched(code("y = 3", key="f"), *REST)
-    assert answers["f"] == "y = 3"
+    answers, notes = matched(code(DONE_F, key="f"), *REST)
+    assert answers["f"] == DONE_F
     assert kinds(notes, "f:") == []
 
 
@@ -148,3 +152,115 @@ def test_an_unfinished_answer_is_taken_as_it_is():
     answers, notes = matched(code(F, "f"), code(DONE_G, "g"), prose(STUB, "why"), *REST)
     assert answers["f"] == F
     assert notes == []
+
+
+# Answers that stand where they should not.
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (code(F, "f"), code(DONE_F), *REST),
+        (code(F, "f"), *REST, code(DONE_F)),
+        (code("# see below", "f"), code(DONE_F), *REST),
+        (code(F, "f"), code(f"mark('f', f)\n\n{DONE_F}", "test-f"), REST[1]),
+        (code(F, "f"), code(f"{DONE_F}\n\nmark('f', f)", "test-f"), REST[1]),
+    ],
+)
+def test_an_answer_beside_its_own_cell_is_taken_and_doubted(cells):
+    answers, notes = matched(*cells)
+    assert answers["f"] == DONE_F
+    assert kinds(notes, "f: its own cell does not hold the answer; took cell") == ["doubt"]
+
+
+def test_an_answer_in_the_cell_above_is_taken_and_doubted():
+    answers, notes = matched(code(f"import torch\n\n{DONE_F}", "", "start"), *REST)
+    assert answers["f"].endswith(DONE_F)
+    assert kinds(notes, "f: its own cell does not hold the answer; took cell 1") == ["doubt"]
+
+
+def test_a_pasted_answer_that_is_no_python_is_taken_too():
+    broken = f"{DONE_F}\nprint('oops'"
+    answers, notes = matched(code(F, "f"), code(broken), *REST)
+    assert answers["f"] == broken
+    assert kinds(notes, "f: its own cell") == ["doubt"]
+
+
+def test_a_students_experiment_never_replaces_a_finished_answer():
+    answers, notes = matched(code(DONE_F, "f"), code("def f(x):\n    return 0"), *REST)
+    assert answers["f"] == DONE_F
+    assert not kinds(notes, "f:")
+
+
+@pytest.mark.parametrize("text", [DONE_F, f"```python\n{DONE_F}\n```"])
+def test_an_answer_that_became_prose_is_taken_as_code_and_it_is_said(text):
+    answers, notes = matched(prose(text, "f"), *REST)
+    assert answers["f"] == DONE_F
+    assert kinds(notes, "f: is no code cell any more") == ["repair"]
+
+
+def test_an_answer_under_another_name_is_doubted():
+    _, notes = matched(code(DONE_F.replace("def f", "def my_f"), "f"), *REST)
+    assert kinds(notes, "f: the answer does not define f; renamed?") == ["doubt"]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_words_below_the_cell_for_them_are_taken_and_doubted(labelled):
+    stub = prose(STUB, "why" if labelled else "")
+    answers, notes = matched(prose("Why?"), stub, prose("because"), prose("The end."))
+    assert answers["why"] == "because"
+    assert kinds(notes, "why:") == ["doubt"]
+
+
+def test_words_in_the_questions_cell_are_taken_and_doubted():
+    question = prose("Why?\n\n**Mine:** because", key="question")
+    answers, notes = matched(question, prose(STUB, "why"), prose("The end."))
+    assert answers["why"] == "**Mine:** because"
+    assert kinds(notes, "why: took the words below the question (cell 1)") == ["doubt"]
+
+
+def test_a_cell_that_stands_twice_in_the_lesson_is_known_by_its_place():
+    twice = replace(COURSE, cells=(*COURSE.cells, given("manual", "how", STUB)))
+    cells = (prose("Why?"), prose(STUB), prose("The end."), prose("so"))
+    matching = match_cells(twice, cells)
+    answers = {twice.cells[n].grade_id: text for n, text in matching.answers.items()}
+    assert answers == {"why": STUB, "how": "so"}
+
+
+def test_a_picture_in_an_answer_is_doubted_since_only_the_original_has_it():
+    cell = replace(prose("![](attachment:1.png)", "why"), pictures=True)
+    _, notes = matched(cell, *REST)
+    assert kinds(notes, "why: a picture belongs to the answer") == ["doubt"]
+
+
+def test_prose_of_the_other_edition_is_not_taken_for_an_answer():
+    chinese = tuple(
+        replace(c, shown="为什么？") if c.key == "question" else c for c in COURSE.cells
+    )
+    cells = (prose("为什么？"), prose("because"), prose("The end."))
+    matching = match_cells(COURSE, cells, (replace(COURSE, lang="zh", cells=chinese),))
+    assert [text for text in matching.answers.values()] == ["because"]
+
+
+# The student's own cells.
+
+
+def own(*cells: OpenCell) -> list[tuple[str, str]]:
+    """Each of the student's own cells, with the course's cell that it follows."""
+    matching = match_cells(COURSE, cells)
+    return [(COURSE.cells[n].key, cell.source) for n, cell in own_cells(COURSE, cells, matching)]
+
+
+def test_what_was_added_to_a_test_runs_before_it():
+    helper = "def half(x):\n    return x / 2"
+    assert own(code(DONE_F, "f"), code(f"{helper}\nmark('f', f)", "test-f")) == [("f", helper)]
+
+
+def test_the_set_up_of_a_notebook_that_carries_the_package_is_not_the_students():
+    set_up = (
+        "# @title Set-up\nimport importlib.util\n\n"
+        'if importlib.util.find_spec("flashcourse") is None:\n    import atexit\n'
+    )
+    assert own(code(set_up, key="start"), code(DONE_F, "f")) == []
+    assert own(code(set_up), code("x = 1"), code(DONE_F, "f"))[0][1] == "x = 1"
+    assert own(code(f"{set_up}\nMINE = 1", key="start")) == [("start", "MINE = 1")]

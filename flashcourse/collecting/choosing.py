@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import datetime
 
 from flashcourse.collecting.notes import Note, doubt
 from flashcourse.collecting.records import Candidate
+from flashcourse.collecting.roster import normal
 
 
 def tell_namesakes_apart(candidates: list[Candidate]) -> Iterator[Candidate]:
@@ -38,11 +40,67 @@ def by_student(candidates: Iterable[Candidate]) -> list[list[Candidate]]:
     return list(groups.values())
 
 
-def rank(candidate: Candidate) -> tuple[float, int, int, str]:
+def doubt_older(chosen: Candidate, before: datetime | None) -> list[Note]:
+    """Whether the file, whose time of handing in is unknown, is dated before what it replaces."""
+    if not before or not chosen.date or chosen.date >= before:
+        return []
+    when = f"{before:%Y-%m-%d %H:%M}"
+    return [
+        doubt(
+            f"replaces a file that is dated later ({when}): was that meant?",
+            f"替换了日期更晚的文件（{when}）：是有意的吗？",
+        )
+    ]
+
+
+def doubts_between(groups: list[list[Candidate]], there: set[str]) -> dict[str, list[Note]]:
+    """By student: that their file is another's too, or that their name is nearly another's.
+
+    there: students who handed something in before.
+    """
+    doubts: dict[str, list[Note]] = {}
+    by_file: dict[str, list[str]] = {}
+    by_name: dict[str, set[str]] = {}
+    for student in there:
+        by_name.setdefault(normal(student), set()).add(student)
+    for group in groups:
+        chosen = max(group, key=rank)
+        if chosen.finished:
+            by_file.setdefault(chosen.item.mark, []).append(chosen.owner.student)
+        by_name.setdefault(normal(chosen.owner.student), set()).add(chosen.owner.student)
+    for students in by_file.values():
+        for student, others in each_with_others(students):
+            doubts.setdefault(student, []).append(
+                doubt(
+                    f"is the very same file, byte for byte, as that of {others}",
+                    f"和 {others} 交的是同一个文件，一个字节都不差",
+                )
+            )
+    for students in map(sorted, by_name.values()):
+        for student, others in each_with_others(students):
+            doubts.setdefault(student, []).append(
+                doubt(
+                    f"the name is nearly that of {others}: one student? Add them to students.csv",
+                    f"名字和 {others} 几乎一样：是同一名学生吗？请把他们加进 students.csv",
+                )
+            )
+    return doubts
+
+
+def each_with_others(students: list[str]) -> Iterator[tuple[str, str]]:
+    for student in students if len(students) > 1 else ():
+        others = [other for other in students if other != student]
+        more = f" (+{len(others) - 3})" if len(others) > 3 else ""
+        yield student, ", ".join(others[:3]) + more
+
+
+def rank(candidate: Candidate) -> tuple[bool, float, int, int, str]:
     """The later a file is by this order, the rather it is taken."""
-    date = candidate.owner.handed_in or candidate.item.date
+    date = candidate.date
     moment = date.timestamp() if date else 0.0
-    return moment, copy_number(candidate.item.name), candidate.finished, candidate.item.path
+    name, path = candidate.item.name, candidate.item.path
+    saved = not name.endswith("-checkpoint.ipynb")
+    return saved, moment, copy_number(name), candidate.finished, path
 
 
 def copy_number(name: str) -> int:
@@ -54,9 +112,10 @@ def copy_number(name: str) -> int:
 def choice_note(chosen: Candidate, next_best: Candidate, count: int) -> Note:
     a, b = rank(chosen), rank(next_best)
     reasons = (
-        (a[0] != b[0], "the newest", "最新"),
-        (a[1] != b[1], "the one with the highest number", "编号最大"),
-        (a[2] != b[2], "the one with most answers", "完成的回答最多"),
+        (a[0] != b[0], "not Jupyter's autosave copy", "不是 Jupyter 自动保存的副本"),
+        (a[1] != b[1], "the newest", "最新"),
+        (a[2] != b[2], "the one with the highest number", "编号最大"),
+        (a[3] != b[3], "the one with most answers", "完成的回答最多"),
         (True, "the last by name", "按文件名排在最后"),
     )
     _, en, zh = next(reason for reason in reasons if reason[0])

@@ -6,6 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from flashcourse.words import Text
+
+WHOLE = Text("File by file: {}", "逐个文件的说明：{}")
 PRESETS = ("moodle", "canvas", "blackboard", "email", "folder", "file")
 
 
@@ -61,10 +64,10 @@ def run_collect(arguments: argparse.Namespace) -> int:
     except (CourseError, ValueError, FileNotFoundError) as error:
         print(f"flashcourse collect: {error}", file=sys.stderr)
         return 2
-    lines = list(report_lines(results, arguments.lang or course_language()))
-    print("\n".join(lines))
-    saved = save_record(root / "submitted", arguments.lesson, results)
-    report = saved.with_name("report.txt")
-    report.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print(f"\n{report.relative_to(root)}")
+    lang = arguments.lang or course_language()
+    print("\n".join(report_lines(results, lang, everything=False)).lstrip("\n"))
+    report = save_record(root / "submitted", arguments.lesson, results).with_name("report.txt")
+    text = "\n".join(report_lines(results, lang)) + "\n"
+    report.write_text(text, encoding="utf-8", errors="replace")
+    print(WHOLE.in_(lang).format(report.relative_to(root)))
     return 1 if any(result.outcome == "refused" for result in results) else 0

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 
-from flashcourse.collecting.choosing import by_student, choice_note, rank, tell_namesakes_apart
+from flashcourse.collecting.choosing import (
+    by_student,
+    choice_note,
+    doubt_older,
+    doubts_between,
+    rank,
+    tell_namesakes_apart,
+)
 from flashcourse.collecting.incoming import Incoming, find_incoming
-from flashcourse.collecting.matching import Matching, bare, is_answer, match_cells
+from flashcourse.collecting.matching import Matching, bare, is_answer, match_cells, recognise
 from flashcourse.collecting.naming import AUTO, find_owner
-from flashcourse.collecting.notes import Refused, repair
+from flashcourse.collecting.notes import Note, Refused, doubt, repair
 from flashcourse.collecting.reading import Opened, read_notebook
 from flashcourse.collecting.rebuild import rebuild
 from flashcourse.collecting.records import Candidate, Collected
 from flashcourse.collecting.roster import Roster
-from flashcourse.collecting.storage import keep_original, write
+from flashcourse.collecting.storage import (
+    dates_before,
+    keep_original,
+    students_in,
+    write,
+)
 from flashcourse.grading.course import CourseError, CourseNotebook, load_course
 
 ENOUGH = 0.2  # of a lesson's cells must be recognised, or one of its answers
+MOST = 0.5  # of them are enough to ask no further which lesson it is
 
 
 @dataclass(frozen=True)
@@ -45,17 +60,31 @@ def collect(
     editions = load_editions(root, lesson)
     others = other_lessons(root, lesson)
     candidates: list[Candidate] = []
-    results: list[Collected] = []
+    refusals: list[tuple[Collected, Refused]] = []
     for item in find_incoming(paths):
         try:
             candidates.append(examine(item, lesson, editions, others, settings))
         except Refused as refused:
             student = owner_or_none(item, lesson, settings)
             keep_original(submitted, lesson, item, student)
-            results.append(Collected(item.path, "refused", student, notes=(refused.note,)))
-    for group in by_student(tell_namesakes_apart(candidates)):
-        results += take_best(submitted, lesson, group)
+            result = Collected(item.path, "refused", student, mark=item.mark, notes=(refused.note,))
+            refusals.append((result, refused))
+    groups = by_student(tell_namesakes_apart(candidates))
+    doubts = doubts_between(groups, students_in(submitted))
+    dates = dates_before(submitted, lesson)
+    results = [r for group in groups for r in take_best(submitted, lesson, group, doubts, dates)]
+    results += set_aside(refusals, {group[0].owner.student for group in groups})
     return sorted(results, key=lambda result: (result.student, result.path))
+
+
+def set_aside(refusals: list[tuple[Collected, Refused]], there: set[str]) -> Iterator[Collected]:
+    """What was refused; without alarm where it lay beside a notebook of the same student."""
+    for result, refused in refusals:
+        if refused.aside and result.student in there:
+            notes = tuple(repair(note.text.en, note.text.zh) for note in result.notes)
+            yield replace(result, outcome="beside", notes=notes)
+        else:
+            yield result
 
 
 def load_editions(root: Path, lesson: str) -> dict[str, CourseNotebook]:
@@ -91,8 +120,10 @@ def examine(
         raise item.refused
     opened = read_notebook(item.data, item.name)
     lang = edition_of(opened, editions)
-    matching = match_cells(editions[lang], opened.cells)
+    twins = tuple(course for other, course in editions.items() if other != lang)
+    matching = match_cells(editions[lang], opened.cells, twins)
     refuse_other_lesson(opened, lesson, recognised(editions[lang], matching), others)
+    little = refuse_too_little(lesson, editions[lang], opened, matching)
     owner = find_owner(item, lesson, settings.roster, settings.ways, settings.pattern)
     course = editions[lang]
     graded = [n for n, cell in enumerate(course.cells) if is_answer(cell)]
@@ -108,7 +139,7 @@ def examine(
         rebuild(course, opened.cells, matching),
         len(finished),
         len(graded),
-        (*opened.notes, *matching.notes),
+        (*opened.notes, *little, *matching.notes),
     )
 
 
@@ -131,11 +162,11 @@ def refuse_other_lesson(
     share: float,
     others: dict[str, dict[str, CourseNotebook]],
 ) -> None:
-    """Raise Refused for a notebook that is another lesson of the course, or of none."""
-    if opened.lesson == lesson and share >= ENOUGH:
+    """Raise Refused for a notebook that is another lesson of the course."""
+    if share >= (ENOUGH if opened.lesson == lesson else MOST):
         return
     shares = {
-        name: recognised(editions[lang], match_cells(editions[lang], opened.cells))
+        name: recognised(editions[lang], recognise(editions[lang], opened.cells))
         for name, editions in others.items()
         for lang in [edition_of(opened, editions)]
     }
@@ -144,12 +175,33 @@ def refuse_other_lesson(
         raise Refused(
             f"is lesson {other}, not {lesson}: collect it with `flashcourse collect {other}`",
             f"是 {other}，不是 {lesson}：请用 `flashcourse collect {other}` 收取",
+            aside=True,
         )
-    if share < ENOUGH:
+
+
+def refuse_too_little(
+    lesson: str, course: CourseNotebook, opened: Opened, matching: Matching
+) -> list[Note]:
+    """A doubt about a notebook that holds answers and little else. Raises Refused for one that
+    holds none of the lesson's answers either."""
+    if recognised(course, matching) >= ENOUGH:
+        return []
+    answered = any(
+        course.cells[owner].role == "answer"
+        and bare(opened.cells[index].source) != bare(course.cells[owner].shown)
+        for index, owner in matching.owners.items()
+    )
+    if not answered:
         raise Refused(
             f"has almost nothing of {lesson} in it: ask for the right file",
             f"和 {lesson} 几乎没有相同内容：请学生提交正确的文件",
         )
+    return [
+        doubt(
+            f"has {matching.known} of the {len(course.cells)} cells of {lesson}; took the answers",
+            f"{lesson} 的 {len(course.cells)} 个单元格只有 {matching.known} 个；取了其中的回答",
+        )
+    ]
 
 
 def owner_or_none(item: Incoming, lesson: str, settings: Settings) -> str:
@@ -160,13 +212,22 @@ def owner_or_none(item: Incoming, lesson: str, settings: Settings) -> str:
     return owner.student
 
 
-def take_best(submitted: Path, lesson: str, group: list[Candidate]) -> list[Collected]:
+def take_best(
+    submitted: Path,
+    lesson: str,
+    group: list[Candidate],
+    doubts: dict[str, list[Note]],
+    dates: dict[str, datetime],
+) -> list[Collected]:
     """Write one student's submission; what became of each of their files."""
     ranked = sorted(group, key=rank)
     chosen, others = ranked[-1], ranked[:-1]
     for candidate in group:
         keep_original(submitted, lesson, candidate.item, candidate.owner.student)
     outcome, notes = write(submitted, lesson, chosen)
+    notes += doubts.get(chosen.owner.student, [])
+    if outcome == "taken":
+        notes += doubt_older(chosen, dates.get(chosen.owner.student))
     versions = {candidate.text for candidate in group}
     if len(versions) > 1:
         notes = [*notes, choice_note(chosen, ranked[-2], len(group))]

@@ -9,6 +9,7 @@ import contextlib
 import email
 import email.policy
 import email.utils
+import hashlib
 import io
 import lzma
 import struct
@@ -17,6 +18,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from flashcourse.collecting.notes import Refused
@@ -43,7 +45,7 @@ class Incoming:
     """One file as it came in.
 
     path: where it lay, with '/' also between an archive and what is in it; below a folder that
-    was named, so that a folder's own name says nothing. data: its bytes, b"" if refused.
+    was named, so that a folder's own name says nothing. data: its bytes, b"" if they were not read.
     date: when it was saved or sent, if something says so. sent: whether `date` is the time of
     handing in and not just a file's date. named: whether the file itself was named by the caller.
     refused: why it can't be read, or None.
@@ -59,6 +61,11 @@ class Incoming:
     @property
     def name(self) -> str:
         return PurePosixPath(self.path).name
+
+    @cached_property
+    def mark(self) -> str:
+        """Tells files by their bytes; '' if there are none."""
+        return hashlib.sha256(self.data).hexdigest()[:16] if self.data else ""
 
 
 def find_incoming(paths: list[Path]) -> Iterator[Incoming]:

@@ -2,14 +2,17 @@
 
 Evidence, the strongest first: nbgrader's grade id, the course's key (also as a cell id), the very
 text of the release, the names that an answer defines, the place between neighbours. Whatever is
-weaker than the text, or contradicts itself, becomes a note.
+weaker than the text, or contradicts itself, becomes a note. So does an answer that stands elsewhere
+(see `strays`) while its own cell is left as it was given.
 """
 
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 
@@ -19,6 +22,9 @@ from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse
 
 ALIKE = 0.5  # of the text, from which on two cells may be the same
+SET_UP = "importlib.util.find_spec('flashcourse')"  # as `ast.unparse` writes it
+FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
+DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 
 
 @dataclass
@@ -35,16 +41,29 @@ class Matching:
         return len(set(self.owners.values()))
 
 
-def match_cells(course: CourseNotebook, cells: tuple[OpenCell, ...]) -> Matching:
-    """Match a submission with one edition of the lesson."""
+def recognise(
+    course: CourseNotebook, cells: tuple[OpenCell, ...], twins: tuple[CourseNotebook, ...] = ()
+) -> Matching:
+    """Which cells of one edition are there, by the strong evidence alone. twins: other editions of
+    the lesson, whose texts count too."""
     matching = Matching()
-    by_label(course, cells, matching)
+    by_label(course, cells, twins, matching)
     by_definition(course, cells, matching)
+    return matching
+
+
+def match_cells(
+    course: CourseNotebook, cells: tuple[OpenCell, ...], twins: tuple[CourseNotebook, ...] = ()
+) -> Matching:
+    """Match a submission with one edition of the lesson, see `recognise`."""
+    matching = recognise(course, cells, twins)
     by_place(course, cells, matching)
     take_in_continuations(course, cells, matching)
+    by_straying(course, cells, matching)
     for position, course_cell in enumerate(course.cells):
         if is_answer(course_cell):
-            choose_answer(course_cell, position, cells, matching)
+            choose_answer(course, position, cells, matching)
+    take_from_questions(course, cells, matching)
     note_changed_tests(course, cells, matching)
     return matching
 
@@ -53,17 +72,28 @@ def is_answer(cell: CourseCell) -> bool:
     return cell.role in ("answer", "manual")
 
 
-def by_label(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Matching) -> None:
+def by_label(
+    course: CourseNotebook,
+    cells: tuple[OpenCell, ...],
+    twins: tuple[CourseNotebook, ...],
+    matching: Matching,
+) -> None:
     """By grade id, key or text. An answer whose label contradicts what it defines is corrected."""
     grade_ids = {c.grade_id: n for n, c in enumerate(course.cells) if c.grade_id}
     keys = {c.key: n for n, c in enumerate(course.cells)}
-    texts = {bare(c.shown): n for n, c in enumerate(course.cells) if c.shown.strip()}
-    for index, cell in enumerate(cells):
-        owner = grade_ids.get(cell.grade_id)
+    # "Write your answer here" stands more than once and tells nothing.
+    texts: dict[str, int] = {}
+    for edition in (*twins, course):
+        often = Counter(bare(c.shown) for c in edition.cells)
+        for cell in edition.cells:
+            if often[bare(cell.shown)] == 1 and cell.key in keys:
+                texts[bare(cell.shown)] = keys[cell.key]
+    for index, submitted in enumerate(cells):
+        owner = grade_ids.get(submitted.grade_id)
         if owner is None:
-            owner = keys.get(cell.key, texts.get(bare(cell.source)))
+            owner = keys.get(submitted.key, texts.get(bare(submitted.source)))
         if owner is not None:
-            matching.owners[index] = correct_label(course, cell, owner, matching)
+            matching.owners[index] = correct_label(course, submitted, owner, matching)
 
 
 def correct_label(course: CourseNotebook, cell: OpenCell, owner: int, matching: Matching) -> int:
@@ -108,9 +138,15 @@ def by_definition(course: CourseNotebook, cells: tuple[OpenCell, ...], matching:
 
 
 def by_place(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Matching) -> None:
-    """An answer that can't be told otherwise is what stands between its neighbours."""
+    """An answer that can't be told otherwise is what stands between its neighbours.
+
+    So are words beside the cell that was given for them, if that was left as it was.
+    """
     for position, course_cell in enumerate(course.cells):
-        if not is_answer(course_cell) or position in matching.owners.values():
+        there = [n for n, owner in matching.owners.items() if owner == position]
+        if not is_answer(course_cell) or (there and course_cell.role == "answer"):
+            continue
+        if any(bare(cells[n].source) not in ("", bare(course_cell.shown)) for n in there):
             continue
         kind = "code" if course_cell.role == "answer" else "markdown"
         free = [
@@ -124,13 +160,14 @@ def by_place(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Matc
             chosen = [n for n in chosen if alike(cells[n].source, course_cell.shown) >= ALIKE][:1]
         for index in chosen:
             matching.owners[index] = position
-        if chosen:
+        filled = [n for n in chosen if bare(cells[n].source) != bare(course_cell.shown)]
+        if filled:
             matching.notes.append(
                 doubt(
                     f"{course_cell.grade_id}: found by its place only "
-                    f"(cell {', '.join(str(n + 1) for n in chosen)})",
+                    f"(cell {', '.join(str(n + 1) for n in filled)})",
                     f"{course_cell.grade_id}：只凭位置找到"
-                    f"（第 {'、'.join(str(n + 1) for n in chosen)} 个单元格）",
+                    f"（第 {'、'.join(str(n + 1) for n in filled)} 个单元格）",
                 )
             )
 
@@ -159,13 +196,86 @@ def take_in_continuations(
             matching.owners[index] = owner
 
 
+def by_straying(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Matching) -> None:
+    """An answer that was written elsewhere, while the cell for it is not filled in."""
+    for position, course_cell in enumerate(course.cells):
+        if course_cell.role != "answer" or not course_cell.defines:
+            continue
+        there = [n for n, owner in matching.owners.items() if owner == position]
+        if any(answers_it(course_cell, cells[n].source) for n in there):
+            continue
+        index = max(strays(course, course_cell, cells, matching), default=None)
+        if index is None:
+            continue
+        for n in there:
+            del matching.owners[n]
+        matching.owners[index] = position
+        names = ", ".join(course_cell.defines)
+        matching.notes.append(
+            doubt(
+                f"{course_cell.grade_id}: its own cell does not hold the answer; took cell "
+                f"{index + 1}, which defines {names}",
+                f"{course_cell.grade_id}：它自己的单元格里没有回答；取第 {index + 1} 个单元格，"
+                f"那里定义了 {names}",
+            )
+        )
+
+
+def answers_it(course_cell: CourseCell, source: str) -> bool:
+    """Whether the code is more than what was given, and defines what is asked, as far as it can
+    be read."""
+    if bare(source) == bare(course_cell.shown) or "NotImplementedError" in source:
+        return False
+    return set(course_cell.defines) <= (defined(source) or said_to_define(source))
+
+
+def strays(
+    course: CourseNotebook, course_cell: CourseCell, cells: tuple[OpenCell, ...], matching: Matching
+) -> Iterator[int]:
+    """Cells with that answer among the student's own, and among the course's that they changed."""
+    for index, cell in enumerate(cells):
+        owner = matching.owners.get(index)
+        theirs = owner is None or (
+            course.cells[owner].role in ("code", "test")
+            and bare(cell.source) != bare(course.cells[owner].shown)
+        )
+        if theirs and cell.kind == "code" and answers_it(course_cell, cell.source):
+            yield index
+
+
+def take_from_questions(
+    course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Matching
+) -> None:
+    """Words that were written into the question's cell, below the question."""
+    for position, course_cell in enumerate(course.cells):
+        answer = matching.answers.get(position, course_cell.shown)
+        if course_cell.role != "manual" or bare(answer) != bare(course_cell.shown) or not position:
+            continue
+        question = bare(course.cells[position - 1].shown)
+        for index, owner in matching.owners.items():
+            text = bare(cells[index].source)
+            if owner == position - 1 and text != question and text.startswith(question):
+                matching.answers[position] = text[len(question) :].strip()
+                matching.notes.append(
+                    doubt(
+                        f"{course_cell.grade_id}: took the words below the question (cell "
+                        f"{index + 1}); the cell for the answer is left as given",
+                        f"{course_cell.grade_id}：取了题目下面的文字（第 {index + 1} 个单元格）；"
+                        "回答单元格没有改动",
+                    )
+                )
+
+
 def choose_answer(
-    course_cell: CourseCell, position: int, cells: tuple[OpenCell, ...], matching: Matching
+    course: CourseNotebook, position: int, cells: tuple[OpenCell, ...], matching: Matching
 ) -> None:
     """Of the cells that can be the answer: the only one, the parts joined, or the best one."""
+    course_cell = course.cells[position]
     grade_id = course_cell.grade_id
     found = [index for index, owner in matching.owners.items() if owner == position]
     found = [index for index in sorted(found) if cells[index].source.strip()]
+    if course_cell.role == "manual" and any(cells[index].pictures for index in found):
+        matching.notes.append(picture_note(grade_id))
     changed = [n for n in found if bare(cells[n].source) != bare(course_cell.shown)]
     if not found:
         matching.notes.append(
@@ -178,8 +288,8 @@ def choose_answer(
     sources = {bare(cells[index].source) for index in changed}
     if len(sources) < 2:
         chosen = (changed or found)[-1]
-        matching.answers[position] = cells[chosen].source
-        if len(found) > 1:
+        take(course, position, chosen, cells, matching)
+        if len(found) > 1 and course_cell.role == "answer":
             matching.notes.append(
                 chosen_note(grade_id, "copies", [n + 1 for n in found], chosen + 1)
             )
@@ -190,8 +300,46 @@ def choose_answer(
         matching.notes.append(joined_note(grade_id, [n + 1 for n in changed]))
         return
     chosen = best(course_cell, changed, cells)
-    matching.answers[position] = cells[chosen].source
+    take(course, position, chosen, cells, matching)
     matching.notes.append(chosen_note(grade_id, "differ", [n + 1 for n in changed], chosen + 1))
+
+
+def take(
+    course: CourseNotebook,
+    position: int,
+    index: int,
+    cells: tuple[OpenCell, ...],
+    matching: Matching,
+) -> None:
+    """Let the cell be the answer: without tests that were left in it, and as code if it must be."""
+    source, grade_id = cells[index].source, course.cells[position].grade_id
+    if course.cells[position].role == "answer":
+        for cell in course.cells:
+            if cell.role == "test" and len(cell.shown) > len(grade_id) and cell.shown in source:
+                source = source.replace(cell.shown, "").strip("\n")
+        if cells[index].kind != "code":
+            fenced = FENCED.fullmatch(source)
+            source = fenced[1] if fenced else source
+            matching.notes.append(
+                repair(
+                    f"{grade_id}: is no code cell any more; its text was taken as code",
+                    f"{grade_id}：已不是代码单元格；把其中的文字当作代码",
+                )
+            )
+        note_no_definition(course.cells[position], source, matching)
+    matching.answers[position] = source
+
+
+def note_no_definition(course_cell: CourseCell, source: str, matching: Matching) -> None:
+    missing = sorted(set(course_cell.defines) - defined(source))
+    if missing and bare(source) != bare(course_cell.shown) and parse(source) is not None:
+        names = ", ".join(missing)
+        matching.notes.append(
+            doubt(
+                f"{course_cell.grade_id}: the answer does not define {names}; renamed?",
+                f"{course_cell.grade_id}：回答里没有定义 {names}；是不是改名了？",
+            )
+        )
 
 
 def join_parts(course_cell: CourseCell, parts: list[OpenCell]) -> str | None:
@@ -235,6 +383,13 @@ def chosen_note(grade_id: str, how: str, found: list[int], chosen: int) -> Note:
     )
 
 
+def picture_note(grade_id: str) -> Note:
+    return doubt(
+        f"{grade_id}: a picture belongs to the answer, and only the original shows it",
+        f"{grade_id}：回答里有图片，只有原文件里能看到",
+    )
+
+
 def joined_note(grade_id: str, parts: list[int]) -> Note:
     return repair(
         f"{grade_id}: was split over cells {', '.join(map(str, parts))}; joined in this order",
@@ -269,20 +424,42 @@ def own_cells(
 ) -> Iterator[tuple[int, OpenCell]]:
     """The student's own cells, each with the course cell (its number, or -1) that it follows.
 
-    Own are cells that the release does not have, and course cells of code that they changed.
+    Own are cells that the release does not have, and course cells of code that they changed. The
+    set-up of another edition, which carries the package or has another address, is not theirs.
     """
     anchor = -1
     for index, cell in enumerate(cells):
         owner = matching.owners.get(index)
-        if owner is None:
-            if cell.source.strip():
-                yield anchor, cell
-            continue
-        anchor = owner
-        course_cell = course.cells[owner]
-        is_code = course_cell.role == "code" and cell.kind == "code"
-        if is_code and cell.source.strip() and bare(cell.source) != bare(course_cell.shown):
-            yield anchor, cell
+        if owner is not None:
+            anchor = owner
+            course_cell = course.cells[owner]
+            if cell.kind != "code" or bare(cell.source) == bare(course_cell.shown):
+                continue
+            if course_cell.role == "test" and course_cell.shown in cell.source:
+                # What the student added runs before the test, as it did for them.
+                added = cell.source.replace(course_cell.shown, "").strip("\n")
+                yield owner - 1, replace(cell, source=added)
+            if course_cell.role != "code":
+                continue
+        source = without_set_up(cell.source) if cell.kind == "code" else cell.source
+        if source.strip():
+            yield anchor, replace(cell, source=source)
+
+
+def without_set_up(source: str) -> str:
+    """The code without the block that installs or unpacks the course's package."""
+    if SET_UP not in source.replace('"', "'"):
+        return source
+    tree = parse_plain(source)
+    rest = [
+        statement
+        for statement in (tree.body if tree else [])
+        if not (isinstance(statement, ast.If) and SET_UP in ast.unparse(statement.test))
+        and ast.unparse(statement) != "import importlib.util"
+    ]
+    if tree is None or len(rest) == len(tree.body):
+        return source
+    return "\n".join(ast.get_source_segment(source, statement) or "" for statement in rest)
 
 
 @lru_cache(maxsize=1024)  # a class hands in the same cells many times
@@ -293,6 +470,11 @@ def defined(source: str) -> frozenset[str]:
     for statement in tree.body if tree is not None else []:
         names |= bound_names(statement)
     return frozenset(names)
+
+
+def said_to_define(source: str) -> frozenset[str]:
+    """Names of functions and classes in code that is no Python as a whole."""
+    return frozenset(DEFINITION.findall(source))
 
 
 def is_fragment(source: str) -> bool:

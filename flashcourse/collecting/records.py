@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from flashcourse.collecting.incoming import Incoming
 from flashcourse.collecting.naming import Owner
@@ -15,7 +16,9 @@ class Collected:
 
     path: as in Incoming. student: '' if unknown. by: the preset that told. lang: its edition.
     outcome: 'taken', 'unchanged' (it was there already), 'older' (another file of the student
-    was taken) or 'refused'. finished: answers that are filled in, of `answers`. date: ISO or ''.
+    was taken), 'beside' (no notebook, and lay beside one of the student's) or 'refused'; in the
+    record later also 'replaced', see `storage`. finished: answers that are filled in, of `answers`.
+    date: ISO or ''. mark: as in Incoming.
     """
 
     path: str
@@ -27,6 +30,7 @@ class Collected:
     finished: int = 0
     answers: int = 0
     date: str = ""
+    mark: str = ""
     notes: tuple[Note, ...] = ()
 
     def of(self, kind: str) -> list[Note]:
@@ -45,8 +49,12 @@ class Candidate:
     answers: int
     notes: tuple[Note, ...]
 
+    @property
+    def date(self) -> datetime | None:
+        return self.owner.handed_in or self.item.date
+
     def as_collected(self, outcome: str, *more: Note) -> Collected:
-        date = self.owner.handed_in or self.item.date
+        date = self.date
         return Collected(
             self.item.path,
             outcome,
@@ -57,5 +65,6 @@ class Candidate:
             self.finished,
             self.answers,
             date.isoformat() if date else "",
+            self.item.mark,
             (*self.owner.notes, *self.notes, *more),
         )

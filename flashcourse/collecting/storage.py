@@ -7,7 +7,6 @@ submitted/.collected/<lesson>/collected.json     what was done to each, see `rep
 
 from __future__ import annotations
 
-import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
@@ -39,6 +38,21 @@ def write(submitted: Path, lesson: str, chosen: Candidate) -> tuple[str, list[No
     return "taken", [repair("replaces what was collected before", "替换了之前收取的版本")]
 
 
+def dates_before(submitted: Path, lesson: str) -> dict[str, datetime]:
+    """By student the date of the file that was taken last."""
+    return {
+        entry["student"]: datetime.fromisoformat(entry["date"])
+        for entry in read_record(submitted, lesson)
+        if entry["outcome"] in ("taken", "unchanged") and entry["date"]
+    }
+
+
+def students_in(submitted: Path) -> set[str]:
+    """Who handed in something before, in any lesson."""
+    folders = submitted.iterdir() if submitted.is_dir() else ()
+    return {folder.name for folder in folders if folder.is_dir() and folder.name[0] != "."}
+
+
 def read_timestamp(folder: Path) -> datetime | None:
     try:
         return datetime.fromisoformat((folder / "timestamp.txt").read_text("utf-8").strip())
@@ -57,15 +71,25 @@ def keep_original(submitted: Path, lesson: str, item: Incoming, student: str) ->
         return
     folder = store(submitted, lesson) / "originals" / (student or "unknown")
     folder.mkdir(parents=True, exist_ok=True)
-    mark = hashlib.sha256(item.data).hexdigest()[:8]
-    (folder / f"{mark}-{item.name}").write_bytes(item.data)
+    # 255 bytes are the most that a name can have; the end says what kind of file it is.
+    name = item.name.encode("utf-8", "replace")[-200:].decode("utf-8", "ignore")
+    (folder / f"{item.mark[:8]}-{name}").write_bytes(item.data)
 
 
 def save_record(submitted: Path, lesson: str, results: list[Collected]) -> Path:
-    """Add the results to collected.json; the newest word on each file stands."""
+    """Add the results to collected.json; the newest word on each file stands.
+
+    What was said before of a student's files is 'replaced' once another one is taken, and what was
+    said of a file once the same bytes are taken under another name.
+    """
     path = store(submitted, lesson) / "collected.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     known = {(entry["student"], entry["path"]): entry for entry in read_record(submitted, lesson)}
+    there = [r for r in results if r.outcome in ("taken", "unchanged")]
+    students, marks = {r.student for r in there}, {r.mark for r in there}
+    for entry in known.values():
+        if entry["student"] in students or entry.get("mark") in marks:
+            entry["outcome"] = "replaced"
     known.update({(r.student, r.path): as_data(r) for r in results})
     entries = [known[key] for key in sorted(known)]
     path.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
