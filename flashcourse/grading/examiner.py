@@ -6,7 +6,6 @@ The names of the student's are stand-ins here; what they return is data of check
 from __future__ import annotations
 
 import contextlib
-import inspect
 import math
 import os
 import time
@@ -57,9 +56,6 @@ class _Examiner:
         self.student.call_seconds = request["seconds"]
         try:
             function = self.student.look(request["name"])
-            names = list(inspect.signature(function).parameters)
-            if names[:3] != ["q", "k", "v"] or "block_size" not in names:
-                return {"called": False}
             q, k, v = torch.randn(3, request["rows"], 2)
             return {"called": function(q, k, v, block_size=request["block_size"]) is not None}
         except (StandInError, NameError, TypeError, ValueError):
@@ -90,6 +86,7 @@ class _Examiner:
             "slow": bool(self.student.slow),
             "student_seconds": self.student.seconds,
             "calls": self.student.calls,
+            "doubts": [list(doubt) for doubt in self.student.doubts.values()],
         }
 
 

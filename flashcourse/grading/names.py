@@ -40,6 +40,17 @@ def _plain(source: str) -> ast.Module | None:
         return None
 
 
+def is_too_deep(source: str) -> bool:
+    """Whether the parser gave up on a cell that may be Python all the same."""
+    try:
+        ast.parse(source)
+    except (RecursionError, MemoryError):
+        return True
+    except (SyntaxError, ValueError):
+        return False
+    return False
+
+
 def used_names(tree: ast.AST) -> set[str]:
     """Names that are read anywhere in the tree (a few that are local to it among them)."""
     return {

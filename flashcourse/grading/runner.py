@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from flashcourse.grading.assemble import Plan, Planned
 from flashcourse.grading.channel import BadFrame, ChannelClosed, ChannelTimeout
 from flashcourse.grading.course import CourseNotebook
-from flashcourse.grading.doubts import identifiers
+from flashcourse.grading.doubts import identifiers, tile_functions
 from flashcourse.grading.limits import Limits
 from flashcourse.grading.outcome import CellMark, Outcome
 from flashcourse.grading.pool import Pool, Process, readable
@@ -17,7 +18,7 @@ from flashcourse.words import Text
 
 WATCH_SECONDS = 0.04
 # Larger than what the C library keeps for itself when it is freed (32 MiB).
-ROWS, TILE = 3072, 512
+ROWS, TILE = 3072, 256
 WHOLE_MIB = ROWS * ROWS * 4 / 2**20
 
 
@@ -54,6 +55,7 @@ class Runner:
         self.result = Run()
         self._count = self._ran = 0
         self._stuck: list[str] = []
+        self._sources = {cell.grade_id: cell.source for cell in course.cells}
         self._until = time.monotonic() + limits.total_seconds
 
     def run(self, plan: Plan, lang: str) -> Run:
@@ -117,26 +119,50 @@ class Runner:
 
     def _measure(self) -> None:
         """Watch from outside whether a function that claims tiles makes the whole score matrix."""
-        earned = sum(mark.points or 0 for mark in self.result.marks.values())
-        # An answer that was handed out with exact attention in it makes that matrix by order.
-        cells = [c for c in self.course.cells if "attention" not in identifiers(c.shown)]
-        names = sorted({name for cell in cells for name in cell.defines})
-        if self.result.ended is not None or not earned or not names:
-            return
-        for name in names:
-            if not self.student.forget_peak():
-                return
-            try:
-                half, whole = (self._seconds_of(name, rows) for rows in (ROWS // 2, ROWS))
-            except Ended:
-                return
-            if whole is not None and self.student.grown_mib() > 0.9 * WHOLE_MIB:
-                self.result.doubts.append(whole_matrix(name, self.student.grown_mib()))
-            if half and whole and not 1.3 < whole / half < 16:
-                self.result.doubts.append(odd_growth(name, whole / half))
+        for cell in self.course.cells:
+            # An answer that was handed out with exact attention in it makes that matrix by order.
+            if cell.role != "answer" or "attention" in identifiers(cell.shown):
+                continue
+            for name in tile_functions(cell.shown):
+                share = self._share(name)
+                if share and not self._measured(name) and share == 1:
+                    self._doubt(not_measured(name))
+
+    def _share(self, name: str) -> float:
+        """The share of the points of the tests that call a function which it got."""
+        tests = [
+            mark
+            for mark in self.result.marks.values()
+            if re.search(rf"\b{name}\b", self._sources[mark.grade_id])
+        ]
+        worth = sum(mark.max_points for mark in tests)
+        return sum(mark.points or 0 for mark in tests) / worth if worth else 0.0
+
+    def _measured(self, name: str) -> bool:
+        """Measure one function; False where it does not come back as it does with few rows."""
+        if self.result.ended is not None:
+            return False
+        if not self.student.forget_peak():
+            return True  # the kernel does not allow it
+        try:
+            half, whole = (self._seconds_of(name, rows) for rows in (ROWS // 2, ROWS))
+        except Ended as end:
+            self._end("", end)
+            return False
+        if half is None or whole is None:
+            return False
+        if self.student.grown_mib() > 0.9 * WHOLE_MIB:
+            self._doubt(whole_matrix(name, self.student.grown_mib()))
+        if half and whole and not 1.3 < whole / half < 16:
+            self._doubt(odd_growth(name, whole / half))
+        return True
+
+    def _doubt(self, doubt: Text) -> None:
+        if doubt not in self.result.doubts:
+            self.result.doubts.append(doubt)
 
     def _seconds_of(self, name: str, rows: int) -> float | None:
-        """CPU time of a call on so many rows; None if it is no attention function."""
+        """CPU time of a call on so many rows; None if it did not come back with a value."""
         request = {"do": "measure", "rows": rows, "block_size": TILE, "seconds": 5.0, "name": name}
         before = self.student.cpu_seconds()
         called = self._ask(self.examiner, request, 10.0)["called"]
@@ -187,6 +213,8 @@ class Runner:
 
     def _note_test(self, name: str, answer: dict[str, Any], mark: CellMark) -> None:
         self.result.student_seconds += answer["student_seconds"]
+        for doubt in answer["doubts"]:
+            self._doubt(Text(*doubt))
         kinds = {"too_slow": "timed_out", "crashed": "crashed", "unfinished": "unfinished"}
         if mark.status in kinds:
             words = str(mark.detail)
@@ -282,6 +310,14 @@ def describe_exit(status: int) -> Text:
 
 def seconds_of(limit: float) -> Text:
     return Text(f"{limit:g} s", f"{limit:g} 秒")
+
+
+def not_measured(name: str) -> Text:
+    """The doubt about a function that works with the tests' few rows, and not with more."""
+    return Text(
+        f"`{name}` did not come back with a result for {ROWS} rows in tiles of {TILE}",
+        f"`{name}` 处理 {ROWS} 行、块大小 {TILE} 时没有返回结果",
+    )
 
 
 def odd_growth(name: str, ratio: float) -> Text:
