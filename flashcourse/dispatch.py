@@ -20,7 +20,7 @@ MOST_EXPONENTS = 2**22  # larger arguments of exp are not counted
 
 # What the argument is to be multiplied by to be an exponent of e.
 EXPONENTIALS = {"exp": 1.0, "exp_": 1.0, "expm1": 1.0, "exp2": math.log(2), "exp2_": math.log(2)}
-NORMALISERS = ("_softmax", "_log_softmax", "logsumexp")
+NORMALISERS = ("_softmax", "_log_softmax", "_safe_softmax", "logsumexp")  # safe: in SDPA
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from flashcourse.running import code_of, failure_of, run
 from flashcourse.tracing import VALUES, WHOLE, Pass, Tracer, traced
 
 SKELETON = frozenset((*VALUES, *WHOLE))
-LOW = 30.0  # a maximum of −30 is as good as −∞ among small scores, and no NaN comes of it
+LOW = -1.0, 1.5  # m and l as if keys had been seen: no NaN and no 0 hides what a line does
 MOST_BYTES = 64 * 1024 * 1024  # of recorded values
 
 
@@ -49,10 +49,10 @@ class Repair:
         return torch.zeros_like(self.v[:1]).repeat(self.q.shape[0], 1).to(self.q.dtype)
 
     def m(self, local: dict[str, Any]) -> Tensor:
-        return self.l(local) - (LOW if "low" in self.names else math.inf)
+        return torch.full_like(self.q[:, :1], LOW[0] if "low" in self.names else -math.inf)
 
     def l(self, local: dict[str, Any]) -> Tensor:  # noqa: E743
-        return torch.zeros_like(self.q[:, :1])
+        return torch.full_like(self.q[:, :1], LOW[1] if "low" in self.names else 0.0)
 
     def S_ij(self, local: dict[str, Any]) -> Tensor:
         q = self.q[local["i"] : local["i"] + self.block]
@@ -78,6 +78,12 @@ class Repair:
         alpha = torch.exp(local["m_i"] - local["m_new"])
         new = local["P_ij"] @ self.v[local["j"] : local["j"] + self.block]
         return (alpha * local["l_i"] * local["out_i"] + new) / local["l_new"]
+
+    def m_i(self, local: dict[str, Any]) -> Tensor:
+        return local["m_new"]
+
+    def l_i(self, local: dict[str, Any]) -> Tensor:
+        return local["l_new"]
 
 
 class _Keeper:
@@ -129,9 +135,10 @@ def record(
 
     q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
     the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
-    repair: names (out, m, l, S_ij, m_block, m_new, P_ij, l_block, l_new, out_i) whose lines are
-    stepped over, with the right value in their place: what comes after them can be looked at.
-    With 'low' beside 'm', m starts at −30 instead of −∞, so that no NaN hides what a line does.
+    repair: skeleton names (of `SKELETON`) whose lines are stepped over, with the right value in
+    their place: what comes after them can be looked at.
+    With 'low' beside 'm' and 'l', they start at −1 and 1.5, as if there had been keys before: then
+    no NaN and no 0 hides what a line does.
     A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
     """
     elsewhere = getattr(function, "__flashcourse_record__", None)

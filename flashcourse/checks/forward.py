@@ -35,7 +35,7 @@ from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.forward_rules import crash_misconception, misconception_of
 from flashcourse.checks.forward_todos import TODOS
 from flashcourse.checks.marks import Finding, Marks
-from flashcourse.checks.misconceptions import BY_ID
+from flashcourse.checks.misconceptions import BY_ID, GENERIC, SHAPES
 from flashcourse.checks.probe import Part, finding_of, judge, tensor_problem
 from flashcourse.checks.registry import exercise
 from flashcourse.running import Failure
@@ -131,7 +131,13 @@ def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Fai
 def _failure_finding(failure: Failure, todo: int | None) -> Finding:
     finding = finding_of(failure, todo)
     id = crash_misconception(failure)
-    return replace(finding, misconception=id, hints=BY_ID[id].hints) if id else finding
+    if id:
+        return replace(finding, misconception=id, hints=BY_ID[id].hints)
+    if failure.kind != "crashed" or not todo:
+        return finding
+    about_sizes = todo > 1 and ("size" in failure.message or "shape" in failure.message)
+    question, formula = GENERIC[todo]
+    return replace(finding, hints=(SHAPES if about_sizes else question, formula))
 
 
 def _not_reached(part: Part, todo: int, first: int) -> Part:
@@ -246,15 +252,26 @@ def _difference(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
         return missing, "wrong"
     if evidence.named and run.explained:
         return None, "right"
-    problem = tensor_problem(run.output, run.exact.shape)
-    text = problem.text if problem else _off(run)
-    return Finding(Text(f"With {name.en}: {text.en}", f"{name.zh}：{text.zh}")), "wrong"
+    text = _not_a_tensor(run) or _off(run)
+    at_the_end = not run.problem.in_full_blocks and evidence.right_in_full_blocks
+    hints = BY_ID["tiles-missing"].hints if at_the_end else ()
+    return Finding(
+        Text(f"With {name.en}: {text.en}", f"{name.zh}：{text.zh}"), hints=hints
+    ), "wrong"
 
 
 def _explained_crash(evidence: Evidence, run: Run, error: Failure) -> bool:
     """Whether a run crashes at a TODO that is wrong anyway, or because of one."""
     at_fault = evidence.named and failed_todo(run.record, error) in evidence.faults
     return at_fault or (evidence.named and run.explained)
+
+
+def _not_a_tensor(run: Run) -> Text | None:
+    """What keeps a result from being compared: no tensor, or another shape than it should have."""
+    if run.output is None:
+        return returned(run.record.output_type)
+    problem = tensor_problem(run.output, run.exact.shape)
+    return problem.text if problem else None
 
 
 def _off(run: Run) -> Text:
@@ -309,7 +326,7 @@ def _form(evidence: Evidence, part: Part) -> Part:
     record = evidence.first.record
     text = returned(record.output_type)
     if text is not None:
-        more = record.output_type.startswith(("tuple", "list"))
+        more = record.output is not None and record.output_type.startswith(("tuple", "list"))
         finding = _about("returns-more-than-the-output", text) if more else Finding(text)
         return replace(part, finding=finding, status=_status_of_nothing(evidence))
     changed = sorted({name for run in evidence.runs for name in run.record.inputs_changed})
@@ -336,7 +353,8 @@ def _tiling_part(evidence: Evidence) -> Part:
         if run.record.error is not None:
             error = run.record.error
             return replace(part, finding=finding_of(error), status=error.kind)
-    finding = _too_large(narrow) or _too_wide(evidence, narrow) or _ignored(narrow, wide)
+    finding = _too_large(narrow) or _too_wide(evidence, narrow) or _too_wide(evidence, wide)
+    finding = finding or _ignored(narrow, wide)
     return replace(part, finding=finding)
 
 
@@ -361,7 +379,8 @@ def _too_wide(evidence: Evidence, run: Run) -> Finding | None:
         # With wrong scores, different exponents do not count keys. The tiles' widths do.
         scores = (tile.values.get("S_ij") for tile in run.record.tiles if evidence.named)
         widest = max((S.shape[-1] for S in scores if S is not None and S.ndim), default=0)
-    if widest <= run.problem.block:
+    tiles = -(-KEYS // run.problem.block)  # so many partial results may be merged at once
+    if widest <= max(run.problem.block, tiles):
         return None
     if widest >= KEYS:
         return _about("everything-at-once", _ALL_KEYS)
@@ -374,8 +393,9 @@ def _too_wide(evidence: Evidence, run: Run) -> Finding | None:
 
 
 def _ignored(narrow: Run, wide: Run) -> Finding | None:
+    """Neither the tensors nor the number of tiles differ (NumPy's arrays can't be seen)."""
     shapes = [[made.shape for made in run.record.tensors] for run in (narrow, wide)]
-    if shapes[0] != shapes[1]:
+    if shapes[0] != shapes[1] or len(narrow.record.tiles) != len(wide.record.tiles):
         return None
     text = Text(
         f"block_size {NARROW} and block_size {WIDE} make the very same tensors in your code.",

@@ -249,7 +249,8 @@ def _other_orders(evidence: Evidence) -> Verdict:
     name = case(wrong.problem.name)
     if wrong.problem.name not in evidence.stressed:
         text = Text(f"Wrong with {name.en}.", f"{name.zh}时不对。")
-        return Verdict(IN_ONE_TILE, _finding(_join(text, _numbers(wrong)), Cause()))
+        shown = ALL if evidence.right_in_full_blocks else IN_ONE_TILE
+        return Verdict(shown, _finding(_join(text, _numbers(wrong)), Cause()))
     text = Text(
         f"Right with ordinary scores, wrong with {name.en}.",
         f"分数普通时是对的，{name.zh}时就不对了。",

@@ -52,10 +52,8 @@ class Run:
 
     @property
     def output(self) -> Tensor | None:
-        """What was returned; `out` as it stood at the end if the `return` is missing."""
-        if self.record.output is None and self.record.output_type == "NoneType":
-            return self.record.end.get("out")
-        return self.record.output
+        """What was returned; `out` as it stood at the end if no tensor was."""
+        return self.record.end.get("out") if self.record.output is None else self.record.output
 
     @cached_property
     def right(self) -> bool:
@@ -85,7 +83,7 @@ NAMES = {
     3: ("m_block", "m_new"),
     4: ("P_ij",),
     5: ("l_block", "l_new"),
-    6: ("out_i",),
+    6: ("out_i", "m_i", "l_i"),
 }
 
 
@@ -120,6 +118,20 @@ def failed_todo(record: Record, failure: Failure) -> int:
         return 1
     order = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new")
     return next((TODO_OF[name] for name in order if name not in record.tiles[-1].values), 6)
+
+
+def _first_at_fault(run: Run, broken: dict[int, Broken], failed: int) -> int:
+    """The TODO to blame for a crash in `failed`: the first that is wrong.
+
+    A state of a wrong shape, left by an earlier tile, is wrong before whatever it breaks.
+    """
+    faults = {t: fault for t, fault in run.reading.faults.items() if t not in broken}
+    first = min([*faults, failed])
+    if first == failed and run.record.tiles:
+        crashed = (run.record.tiles[-1].i, run.record.tiles[-1].j)
+        left = [t for t, f in faults.items() if f.note == "shape" and f.tile not in (None, crashed)]
+        return min(left, default=failed)
+    return first
 
 
 def is_readable(run: Run, failure: Failure) -> bool:
@@ -179,8 +191,7 @@ class Evidence:
                 return Diagnosis(run, repair, broken)
             if not is_readable(run, error):
                 return Diagnosis(run, repair, broken)
-            failed = failed_todo(run.record, error)
-            todo = min([*(run.reading.faults.keys() - broken.keys()), failed])
+            todo = _first_at_fault(run, broken, failed_todo(run.record, error))
             if todo in broken or todo not in NAMES:
                 return Diagnosis(run, repair, broken)
             other = self.run(compared(self.seed)[3], repair).reading
@@ -259,6 +270,11 @@ class Evidence:
         return all(run.right for run in [*core, *self.stressed.values()])
 
     @property
+    def right_in_full_blocks(self) -> bool:
+        """Whether nothing is wrong but what a short block makes wrong."""
+        return all(run.right for run in self.runs if run.problem.in_full_blocks)
+
+    @property
     def all_else_right(self) -> bool:
         """Right numbers that were returned as one tensor, without any repair."""
         plain = self.first.record.output_type == "Tensor" and not self.diagnosis.broken
@@ -301,10 +317,11 @@ class Evidence:
 
     @cached_property
     def low(self) -> tuple[Reading, ...]:
-        """Runs in which m starts at −30: with −∞, several mistakes give the same NaN."""
+        """Runs with a past before the first tile: without one, several mistakes give the same
+        NaN, or the same 0."""
         if "m" in self.first.record.missing or 1 in self.diagnosis.broken:
             return ()
-        repair = (*self.diagnosis.repair, "m", "low")
+        repair = (*self.diagnosis.repair, "m", "l", "low")
         runs = [self.run(self.first.problem, repair), self.run(compared(self.seed)[2], repair)]
         return tuple(run.reading for run in runs)
 

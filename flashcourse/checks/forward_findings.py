@@ -8,7 +8,7 @@ from torch import Tensor
 from flashcourse.checks.forward_tile import close
 from flashcourse.checks.forward_todos import Fault
 from flashcourse.checks.marks import Finding
-from flashcourse.checks.misconceptions import BY_ID, GENERIC
+from flashcourse.checks.misconceptions import BY_ID, GENERIC, GENERIC_LAST, SHAPES
 from flashcourse.words import Text
 
 # The learner's own earlier values that a right value follows from.
@@ -30,14 +30,14 @@ CASES = {
     "even": ("8 rows, blocks of 2", "8 行，每块 2 行"),
     "single": ("3 rows, blocks of 1", "3 行，每块 1 行"),
     "ragged": ("5 rows, blocks of 3", "5 行，每块 3 行"),
-    "one tile": ("4 rows, 1 block of 8", "4 行，1 块，块大小 8"),
+    "one tile": ("4 rows, 1 block of 8", "4 行，块大小 8，只有 1 块"),
     "float64": ("5 rows in float64, blocks of 2", "5 行 float64，每块 2 行"),
     "long": ("256 rows, blocks of 128", "256 行，每块 128 行"),
     "bfloat16": ("4 rows in bfloat16, blocks of 2", "4 行 bfloat16，每块 2 行"),
     "gpu": ("8 rows on the GPU, blocks of 2", "8 行，在 GPU 上，每块 2 行"),
     "large scores": ("scores of ±hundreds", "分数在正负数百之间"),
     "very negative scores": ("scores around −200", "分数在 −200 附近"),
-    "falling maxima": ("maxima that fall by 160 from tile to tile", "每块最大值比前一块小 160"),
+    "falling maxima": ("maxima that fall by 160 from tile to tile", "最大值逐块下降（每块 160）"),
     "rising maxima": ("maxima that rise from tile to tile", "最大值逐块上升"),
 }
 
@@ -81,7 +81,7 @@ def worst(got: Tensor, want: Tensor) -> tuple[int, ...]:
 
 def finding_of_fault(fault: Fault, misconception: str | None) -> Finding:
     """The finding, with the misconception's hints or the TODO's own."""
-    hints = BY_ID[misconception].hints if misconception else GENERIC[fault.todo]
+    hints = BY_ID[misconception].hints if misconception else _general_hints(fault)
     return Finding(
         _text(fault),
         todo=fault.todo,
@@ -91,6 +91,13 @@ def finding_of_fault(fault: Fault, misconception: str | None) -> Finding:
         variable=fault.variable,
         line=fault.line,
     )
+
+
+def _general_hints(fault: Fault) -> tuple[Text, ...]:
+    if fault.todo == 6 and fault.variable in GENERIC_LAST:
+        return GENERIC_LAST[fault.variable]
+    question, formula = GENERIC[fault.todo]
+    return (SHAPES if fault.todo > 1 and fault.note == "shape" else question, formula)
 
 
 def _text(fault: Fault) -> Text:
@@ -115,6 +122,12 @@ def _text(fault: Fault) -> Text:
     at = worst(got, want)
     place = f"{fault.variable}{list(at)}"
     mine, right = number(float(got[at])), number(float(want[at]))
+    if fault.note == "carried":
+        return Text(
+            f"{where.en}`{place}` starts as {mine}. The tile before, in the same rows, ended with "
+            f"{right}.",
+            f"{where.zh}`{place}` 开始时是 {mine}；同样这几行，上一个块结束时是 {right}。",
+        )
     if fault.note == "end":
         row = f"out[{at[0] + (fault.tile or (0, 0))[0]}, {at[1]}]"
         return Text(

@@ -73,6 +73,7 @@ RULES: dict[str, tuple[tuple[str, Rule], ...]] = {
         ("max-never-moves", lambda t: t.m),
         ("max-of-the-whole-tile", lambda t: torch.maximum(t.m, t.m_block).max()),
         ("max-of-the-whole-tile", lambda t: _full(t, torch.maximum(t.m, t.m_block).max())),
+        ("min-instead-of-max", lambda t: torch.minimum(t.m, t.m_block)),
         ("max-added", lambda t: t.m + t.m_block),
     ),
     "P_ij": (
@@ -183,6 +184,8 @@ def misconception_of(readings: Sequence[Reading], fault: Fault) -> str | None:
     """
     if fault.variable in ("out", "m", "l"):
         return _start(fault) if fault.todo == 1 else _end(readings)
+    if fault.note == "carried":
+        return _carried(fault)
     views = [view for reading in readings for view in reading.views]
     fitting = {id for id, rule in RULES.get(fault.variable, ()) if _fits(views, fault, rule)}
     for usual, written_early, instead in EARLY.get(fault.variable, ()):
@@ -228,6 +231,12 @@ def _start(fault: Fault) -> str | None:
         if bool((got == math.inf).all()):
             return "m-starts-at-plus-infinity"
     return None
+
+
+def _carried(fault: Fault) -> str | None:
+    assert fault.got is not None
+    start = -math.inf if fault.variable == "m_i" else 0.0
+    return "state-starts-again" if bool((fault.got == start).all()) else None
 
 
 def _end(readings: Sequence[Reading]) -> str | None:

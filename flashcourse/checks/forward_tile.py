@@ -62,6 +62,10 @@ class Problem:
         columns = range(0, self.k.shape[0], self.block)
         return [(i, j) for i in rows for j in columns]
 
+    @property
+    def in_full_blocks(self) -> bool:
+        return self.q.shape[0] % self.block == 0 == self.k.shape[0] % self.block
+
 
 def close(got: Tensor, want: Tensor, tolerance: float) -> Tensor:
     """Elementwise: equal within the tolerance.
@@ -105,8 +109,11 @@ class View:
         value = value.detach().cpu().double()
         return value[:, None] if self.flat and value.ndim == 1 else value
 
+    def started_from(self, name: str) -> Tensor | None:
+        return self._read(self.tile.before.get(name))
+
     def before(self, name: str) -> Tensor:
-        value = self._read(self.tile.before.get(name))
+        value = self.started_from(name)
         if value is None:
             raise LookupError(name)
         return value

@@ -27,7 +27,7 @@ class Fault:
 
     variable: whose value is wrong. got, want: the learner's value and what it should be, given
     their own earlier values (None: no such value). tile: None for the whole tensors. line: who
-    assigned it. note: what kind of fault, where it is not the numbers ('shape', 'crash', …).
+    assigned it. note: what kind of fault, where it is not the numbers ('shape', 'carried', …).
     """
 
     todo: int
@@ -77,9 +77,9 @@ def read(problem: Problem, record: Record) -> Reading:
         if fault is not None:
             faults.setdefault(fault.todo, fault)
     if 6 not in faults:
-        end = _end_fault(problem, record, tiles, scheme)
-        if end is not None:
-            faults[6] = end
+        last = _carried_fault(tiles) or _end_fault(problem, record, tiles, scheme)
+        if last is not None:
+            faults[6] = last
     return Reading(problem, record, faults, _seen(record), scheme, tiles)
 
 
@@ -123,12 +123,26 @@ def _start_fault(problem: Problem, record: Record, tiles: tuple[View, ...]) -> F
         if name == "m":
             good = value <= ENOUGH_FOR_MINUS_INFINITY
             wiped = bool(good.all())
+        elif name == "out" and not _is_used(value, record, tiles):
+            continue
         else:
             good = value.isfinite() & ((value == 0) | wiped)
         if not bool(good.all()):
             right = torch.full_like(value, want[name])
             return _whole_fault(problem, record, name, value, right, "numbers")
     return None
+
+
+def _is_used(start: Tensor, record: Record, tiles: tuple[View, ...]) -> bool:
+    """Whether what `out` started as goes anywhere: into an out_i, or back to the caller."""
+    for view in tiles:
+        loaded, rows = view.tile.before.get("out_i"), start[view.rows]
+        if loaded is None or loaded.shape != rows.shape:
+            continue
+        if torch.allclose(loaded.cpu().double(), rows, rtol=0.0, atol=0.0, equal_nan=True):
+            return True
+    output = record.output
+    return output is not None and not bool(output.isfinite().all())
 
 
 def _whole_fault(
@@ -260,6 +274,24 @@ def _first_fault(
 # ---- the end of TODO 6 --------------------------------------------------------------------------
 
 
+def _carried_fault(tiles: tuple[View, ...]) -> Fault | None:
+    """What a tile ends with, the next tile of the same rows has to start from."""
+    ended: dict[int, View] = {}
+    for view in tiles:
+        past = ended.get(view.tile.i)
+        ended[view.tile.i] = view
+        if past is None or not {"m_block", "m_new"} & view.tile.values.keys():
+            continue  # without a maximum, an update would look like the start of the tile
+        for name in ("m_i", "l_i", "out_i"):
+            got, want = view.started_from(name), past.after(name)
+            if got is None or want is None or got.shape != want.shape:
+                continue
+            if not agrees(got, want, view.problem.tolerance):
+                tile = (view.tile.i, view.tile.j)
+                return Fault(6, view.problem, name, got, want, tile, note="carried")
+    return None
+
+
 def _end_fault(
     problem: Problem, record: Record, tiles: tuple[View, ...], scheme: Scheme
 ) -> Fault | None:
@@ -276,8 +308,8 @@ def _end_fault(
         got = output[view.rows]
         tolerance = max(problem.tolerance, TOLERANCE.get(record.output.dtype, 0.0))
         if got.shape == want.shape and not bool(close(got, want, tolerance).all()):
-            line = view.tile.lines.get("out_i")
-            return Fault(6, problem, "out", got, want, (view.tile.i, view.tile.j), line, "end")
+            tile = (view.tile.i, view.tile.j)
+            return Fault(6, problem, "out", got, want, tile, note="end")
     return None
 
 

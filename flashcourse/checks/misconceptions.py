@@ -516,8 +516,8 @@ TABLE = (
     _m(
         "only-the-new-term-divided",
         6,
-        "Which terms does your division by l_new reach? Check the brackets.",
-        "你的除以 l_new 作用到了哪些项？检查一下括号。",
+        "All in all, what multiplies the old output and what divides it? And the new term?",
+        "算到最后，旧的输出乘了什么、除了什么？新的一项呢？",
         _O,
         _OUTPUT,
     ),
@@ -620,7 +620,7 @@ TABLE = (
         6,
         "Which maximum does the next tile start from?",
         "下一个块是从哪个最大值开始的？",
-        Text("m_i = m_new", "m_i = m_new"),
+        Text("the next tile's m_old = this tile's m_new", "下一个块的 m_old = 这个块的 m_new"),
         "`m_i = m_new`",
     ),
     _m(
@@ -628,7 +628,7 @@ TABLE = (
         6,
         "Which sum does the next tile start from?",
         "下一个块是从哪个指数和开始的？",
-        Text("l_i = l_new", "l_i = l_new"),
+        Text("the next tile's l_old = this tile's l_new", "下一个块的 l_old = 这个块的 l_new"),
         "`l_i = l_new`",
     ),
     _m(
@@ -638,6 +638,20 @@ TABLE = (
         "下一个块必须知道前面所有的块。这个值知道吗？",
         Text("m_i = m_new and l_i = l_new", "m_i = m_new，l_i = l_new"),
         "`m_i = m_new`",
+    ),
+    _m(
+        "state-starts-again",
+        6,
+        "This tile starts from nothing, as the first one does. What became of the tiles before it?",
+        "这个块又从头开始，和第一个块一样。前面那些块算出的结果到哪里去了？",
+        Text(
+            "What a tile ends with, the next tile of the same rows starts from.",
+            "同样这几行里，上一个块结束时的值，就是下一个块开始时的值。",
+        ),
+        Text(
+            "m_i = −∞, l_i = 0, out_i = 0: once for each block of rows, not once for each tile.",
+            "m_i = −∞，l_i = 0，out_i = 0：每个行块只设一次，不是每个块都设一次。",
+        ),
     ),
     _m(
         "no-write-back",
@@ -669,11 +683,12 @@ TABLE = (
     _m(
         "tiles-missing",
         0,
-        "Which tiles did your loops visit? Count the rows of the last block.",
-        "你的循环走到了哪些块？数一数末块有几行。",
+        "Which tiles did your loops visit, and what made them stop there?",
+        "你的循环走到了哪些块？为什么停在了那里？",
         Text(
-            "i and j run from 0 to the end in steps of block_size; the last block may be shorter.",
-            "i 和 j 从 0 走到末尾，步长是 block_size；末块可以短一些。",
+            "i and j run from 0 to the end in steps of block_size. The last block may be shorter. "
+            "`return` comes after both loops.",
+            "i 和 j 从 0 走到末尾，步长是 block_size。末块可以短一些。`return` 在两层循环之后。",
         ),
         "`for j in range(0, k.shape[0], block_size):`",
     ),
@@ -718,6 +733,12 @@ TABLE = (
 
 BY_ID = {entry.id: entry for entry in TABLE}
 
+# Where an exception or a wrong shape stands in the way of the numbers.
+SHAPES = Text(
+    "What shape is each thing on the right of this line's `=`? Compare with the table of names.",
+    "这一行等号右边，每个量是什么形状？和题目里的变量表对一对。",
+)
+
 # For a relation that fails without a known cause: the question and the formula, no line.
 GENERIC = {
     1: (
@@ -761,5 +782,28 @@ GENERIC = {
             "如果 v 全是 1，每个块之后 out_i 应该是多少？",
         ),
         _O,
+    ),
+}
+
+# The same for what TODO 6 sets after out_i.
+GENERIC_LAST = {
+    "m_i": (
+        Text("Which maximum must the next tile start from?", "下一个块应该从哪个最大值开始？"),
+        Text("m_i = m_new", "m_i = m_new"),
+    ),
+    "l_i": (
+        Text("Which sum must the next tile start from?", "下一个块应该从哪个指数和开始？"),
+        Text("l_i = l_new", "l_i = l_new"),
+    ),
+    "out": (
+        Text(
+            "Which rows does your line write into `out`, what does it write, and how often is it "
+            "run?",
+            "你的那一行写的是 `out` 的哪些行？写进去的是什么？它运行了几次？",
+        ),
+        Text(
+            "out[rows of block i] = O of these rows, once for each block of rows",
+            "out[第 i 块的行] = 这些行的 O，每个行块写一次",
+        ),
     ),
 }

@@ -134,9 +134,9 @@ def _unfinished(failure: Failure, place: Text) -> Text:
     if failure.type_name in ("NameError", "UnboundLocalError"):
         name = next(iter(re.findall(r"'(\w+)'", failure.message)), "?")
         return Text(
-            f"Not finished yet: `{name}` has no value{place.en}. The TODO above that sets it is "
-            "still empty.",
-            f"还没写完：`{name}` 还没有值{place.zh}。前面给它赋值的 TODO 还空着。",
+            f"Not finished yet: `{name}` has no value{place.en}. Is the TODO above that sets it "
+            "still empty, or is the name misspelt there?",
+            f"还没写完：`{name}` 还没有值{place.zh}。前面给它赋值的 TODO 还空着，还是名字写错了？",
         )
     return Text(
         f"Not finished yet{place.en}. Fill in the TODO, then delete the line that raises.",

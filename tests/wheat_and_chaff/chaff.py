@@ -126,7 +126,7 @@ CHAFF = (
     _c("max keepdim lost", (MB, "S_ij.max(dim=-1).values"), 3, "max-keepdim-lost", 90, status="crashed"),
     _c("max of absolute values", (MB, "S_ij.abs().amax(dim=-1, keepdim=True)"), 3, "max-of-absolute-values", 90),
     _c("min", (MB, "S_ij.amin(dim=-1, keepdim=True)"), 3, "min-instead-of-max", 90),
-    _c("minimum", (MN, "torch.minimum(m_i, m_block)"), 3, "max-never-moves", 90),
+    _c("minimum", (MN, "torch.minimum(m_i, m_block)"), 3, "min-instead-of-max", 90),
     _c("mean", (MB, "S_ij.mean(dim=-1, keepdim=True)"), 3, "mean-instead-of-max", 90),
     _c("median", (MB, "S_ij.median(dim=-1, keepdim=True).values"), 3, None, 90),
     _c("m_new is m_block", (MN, "m_block"), 3, "max-forgets-the-past", 90),
