@@ -96,6 +96,19 @@ def test_two_versions_of_an_answer_must_become_one(course, look):
     assert not found.finished
 
 
+def test_an_answer_that_became_prose_must_be_code_again(course, look):
+    notebook = filled(course)
+    notebook["cells"][mess.answer_at(notebook)]["cell_type"] = "markdown"
+    found = look(notebook)
+    assert "is no code cell any more" in str(found) and not found.finished
+
+
+def test_it_says_which_lesson_it_is(course, look):
+    assert f"({LESSON})" in str(look(filled(course)))
+    small = look(mess.small_lesson(course))
+    assert "(90_small)" in str(small) and "90_small" in small._repr_html_()
+
+
 def test_a_deleted_answer_is_told(course, look):
     notebook = filled(course)
     del notebook["cells"][mess.answer_at(notebook)]
@@ -127,6 +140,7 @@ def test_lost_labels_are_told(course, look):
     notebook["metadata"].pop("flashcourse")
     found = look(notebook)
     assert found.accepted and "labels were lost" in str(found)
+    assert not found.finished and "can't be told" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -137,6 +151,8 @@ def test_lost_labels_are_told(course, look):
         (b"[1]", "not a notebook"),
         (b'{"cells": [{"cell_type": "co', "damaged"),
         (b'{"cells": [], "metadata": {}}', "not a notebook of this course"),
+        ('{"cells": []}'.encode("utf-16"), "not saved as UTF-8"),
+        (b" " * (65 * 2**20), "larger than 64 MiB"),
     ],
 )
 def test_what_will_not_be_accepted_is_told_with_the_reason(look, data, says):

@@ -64,6 +64,11 @@ def run_collect(arguments: argparse.Namespace) -> int:
     except (CourseError, ValueError, FileNotFoundError) as error:
         print(f"flashcourse collect: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        print(
+            f"flashcourse collect: stopped: {error}. Mend that and run it again.", file=sys.stderr
+        )
+        return 2
     lang = arguments.lang or course_language()
     print("\n".join(report_lines(results, lang, everything=False)).lstrip("\n"))
     report = save_record(root / "submitted", arguments.lesson, results).with_name("report.txt")

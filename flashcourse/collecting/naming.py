@@ -59,8 +59,8 @@ NO_NAMES = re.compile(
     r"|最终版?|完成版?|作业|答案|提交|新",
     re.IGNORECASE,
 )
-# Gradescope's folders tell nobody.
-NO_FOLDERS = re.compile(r"assignment_\d+_export|submission_\d+", re.IGNORECASE)
+# Gradescope's folders and Jupyter's tell nobody.
+NO_FOLDERS = re.compile(r"assignment_\d+_export|submission_\d+|\.ipynb_checkpoints", re.IGNORECASE)
 MAX_NAME = 80  # characters; a folder's name has room for 255 bytes
 ARCHIVE = re.compile(r".*\.(zip|eml)", re.IGNORECASE)
 

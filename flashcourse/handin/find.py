@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def check_notebook(path: str | None = None, lang: str | None = None) -> HandIn:
     note = Remark("note", Text(
         f"This is about the file as saved at {saved_at}.", f"以上针对 {saved_at} 保存的文件。"
     ))  # fmt: skip
-    return HandIn(found.name, found.accepted, (*found.remarks, note), found.lang)
+    return replace(found, remarks=(*found.remarks, note))
 
 
 def running_notebook() -> Path | None:

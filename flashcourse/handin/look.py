@@ -16,6 +16,10 @@ READY = Text("Ready to hand in.", "可以提交。")
 UNFINISHED = Text(
     "It will be accepted, but some answers are not finished.", "可以提交，但有的回答还没写完。"
 )
+UNSURE = Text(
+    "It will be accepted, but whether all answers are there can't be told.",
+    "可以提交，但看不出回答是否都写完了。",
+)
 REFUSED = Text("It will not be accepted.", "不会被接收。")
 NOT_OURS = Text(
     "This is not a notebook of this course, or all that tells so was lost.",
@@ -27,11 +31,14 @@ LABELS_LOST = Text(
     "保存时丢失了课程的标记。文件会被接收，回答会按名字和位置来找。为保险起见，"
     "请把回答抄到一份新的 notebook 里。",
 )
+SIGNS = {"good": "✓", "todo": "✗", "unsure": "?", "note": "·"}
+COLOURS = {"good": "#15803d", "todo": "#b45309", "unsure": "#b45309", "note": "#6b7280"}
 
 
 @dataclass(frozen=True)
 class Remark:
-    """One thing to know. kind: 'good', 'todo' (unfinished) or 'note' (mended without harm)."""
+    """One thing to know. kind: 'good', 'todo' (unfinished), 'unsure' (what is finished can't be
+    told) or 'note' (mended without harm)."""
 
     kind: str
     text: Text
@@ -42,43 +49,47 @@ class HandIn:
     """What is found in a notebook that is about to be handed in. Shows itself, in `lang`.
 
     accepted: whether the teacher's program will take it. finished: whether nothing is left to do.
+    lesson: which one it says it is, or ''.
     """
 
     name: str
     accepted: bool
     remarks: tuple[Remark, ...]
     lang: str
+    lesson: str = ""
 
     @property
     def finished(self) -> bool:
-        return self.accepted and all(remark.kind != "todo" for remark in self.remarks)
+        return self.accepted and not {"todo", "unsure"} & {remark.kind for remark in self.remarks}
 
     @property
     def verdict(self) -> Text:
         if not self.accepted:
             return REFUSED
-        return READY if self.finished else UNFINISHED
+        if self.finished:
+            return READY
+        unfinished = any(remark.kind == "todo" for remark in self.remarks)
+        return UNFINISHED if unfinished else UNSURE
 
     def __str__(self) -> str:
-        signs = {"good": "✓", "todo": "✗", "note": "·"}
-        lines = [f"  {signs[r.kind]} {r.text.in_(self.lang)}" for r in self.remarks]
-        return "\n".join([f"{self.name}: {self.verdict.in_(self.lang)}", *lines])
+        lines = [f"  {SIGNS[r.kind]} {r.text.in_(self.lang)}" for r in self.remarks]
+        lesson = f" ({self.lesson})" if self.lesson else ""
+        return "\n".join([f"{self.name}: {self.verdict.in_(self.lang)}{lesson}", *lines])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        colours = {"good": "#15803d", "todo": "#b45309", "note": "#6b7280"}
-        signs = {"good": "✓", "todo": "✗", "note": "·"}
         items = "".join(
-            f'<li><span style="color:{colours[r.kind]};font-weight:bold">{signs[r.kind]}</span> '
+            f'<li><span style="color:{COLOURS[r.kind]};font-weight:bold">{SIGNS[r.kind]}</span> '
             f"{html.escape(r.text.in_(self.lang))}</li>"
             for r in self.remarks
         )
         edge = "#15803d" if self.finished else "#b45309" if self.accepted else "#b91c1c"
         name, verdict = html.escape(self.name), html.escape(self.verdict.in_(self.lang))
+        lesson = f" {html.escape(self.lesson)}" if self.lesson else ""
         return (
             f'<div style="border-left:4px solid {edge};padding:4px 12px;line-height:1.6">'
-            f"<b>{verdict}</b> <code>{name}</code>"
+            f"<b>{verdict}</b> <code>{name}</code>{lesson}"
             f'<ul style="list-style:none;margin:4px 0;padding:0">{items}</ul></div>'
         )
 
@@ -96,7 +107,7 @@ def check_data(data: bytes, name: str, lang: str | None = None) -> HandIn:
     try:
         saved = read_saved(data)
         known = lang or (saved.lang if saved.lang in ("en", "zh") else course_language())
-        return HandIn(name, True, tuple(remarks_of(saved)), known)
+        return HandIn(name, True, tuple(remarks_of(saved)), known, saved.lesson)
     except NotAccepted as refused:
         remark = Remark("todo", refused.text)
         return HandIn(name, False, (remark,), lang or course_language())
@@ -108,7 +119,7 @@ def remarks_of(saved: Saved) -> list[Remark]:
         if not saved.lesson and not any(cell.grade_id for cell in saved.cells):
             raise NotAccepted(NOT_OURS)
         labelled = saved.lesson and any(cell.grade_id for cell in saved.cells)
-        lost = () if labelled else (Remark("note", LABELS_LOST),)
+        lost = () if labelled else (Remark("unsure", LABELS_LOST),)
         return [*lost, *left_stubs(saved.cells)]
     answers = [part for part in saved.parts if part.kind != "test"]
     tests = [part for part in saved.parts if part.kind == "test"]
@@ -141,6 +152,11 @@ def answer_remark(saved: Saved, part: Part) -> Remark:
         ))  # fmt: skip
     if not changed:
         return Remark("todo", Text(f"{where}: not begun.", f"{where_zh}：还没有开始。"))
+    if part.kind == "answer" and not cell.is_code:
+        return Remark("todo", Text(
+            f"{where} is no code cell any more. Turn it back into one (in Jupyter: key Y).",
+            f"{where_zh}已不是代码单元格。请把它改回来（在 Jupyter 里按 Y 键）。",
+        ))  # fmt: skip
     problem = code_problem(cell.source) if part.kind == "answer" else None
     if problem:
         return Remark("todo", Text(f"{where}: {problem.en}", f"{where_zh}：{problem.zh}"))

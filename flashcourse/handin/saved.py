@@ -13,6 +13,15 @@ NOT_A_NOTEBOOK = Text(
     "This is not a notebook. Hand in the .ipynb file, not a PDF, a web page or a picture of it.",
     "这不是 notebook。请提交 .ipynb 文件，不要提交 PDF、网页或截图。",
 )
+MAX_BYTES = 64 * 2**20  # of a file that collecting takes
+TOO_LARGE = Text(
+    "The file is larger than 64 MiB. Clear all outputs (menu Edit), save, and look again.",
+    "文件超过 64 MiB。请在“编辑”菜单里清除所有输出，保存后再检查。",
+)
+NOT_UTF_8 = Text(
+    "The file is not saved as UTF-8. Open it in Jupyter, Colab or VS Code and save it again.",
+    "文件不是 UTF-8 编码。请用 Jupyter、Colab 或 VS Code 打开，重新保存。",
+)
 DAMAGED = Text(
     "The file is damaged or was cut off. Save the notebook again, or download it again.",
     "文件损坏或不完整。请重新保存，或重新下载。",
@@ -67,8 +76,13 @@ def fingerprint(source: str) -> str:
 
 def read_saved(data: bytes) -> Saved:
     """The notebook in `data`. Raises NotAccepted."""
+    if len(data) > MAX_BYTES:
+        raise NotAccepted(TOO_LARGE)
     try:
         notebook = json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        looks_like_one = b'"cells"' in data.replace(b"\0", b"")
+        raise NotAccepted(NOT_UTF_8 if looks_like_one else NOT_A_NOTEBOOK) from error
     except (ValueError, RecursionError) as error:
         looks_like_one = data.lstrip()[:1] == b"{" and b'"cells"' in data
         raise NotAccepted(DAMAGED if looks_like_one else NOT_A_NOTEBOOK) from error
