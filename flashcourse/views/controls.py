@@ -22,8 +22,8 @@ from flashcourse.words import Text, check_language, course_language
 _LABELS: dict[str, Text] = {
     "seq_len": Text("seq_len", "序列长度 seq_len"),
     "dim": Text("dim", "维数 dim"),
-    "rows": Text("block: Q rows", "分块：Q 的行数"),
-    "keys": Text("block: K, V rows", "分块：K、V 的行数"),
+    "rows": Text("block: Q rows", "块大小：Q 的行数"),
+    "keys": Text("block: K, V rows", "块大小：K、V 的行数"),
     "seed": Text("seed", "随机种子"),
     "inputs": Text("input", "输入"),
     "sram": Text("on-chip memory", "片上存储"),

@@ -42,7 +42,7 @@ _WORDS = {
                       "算术强度（每读写 1 字节显存所做的 FLOP）"),
     "speed": Text("TFLOP/s", "TFLOP/s"),
     "standard": Text("attention that stores S and P", "存下 S 和 P 的注意力"),
-    "flash": Text("FlashAttention-2, blocks of 128", "FlashAttention-2，分块 128"),
+    "flash": Text("FlashAttention-2, blocks of 128", "FlashAttention-2，块大小 128"),
     "ridge": Text("ridge: {ridge:.0f}", "拐点：{ridge:.0f}"),
     "bytes": Text("Bytes of S and of q, k, v, O: one sequence, 16 heads, d = 64, fp16",
                   "S 与 q、k、v、O 的字节数：1 条序列，16 头，d = 64，fp16"),

@@ -329,7 +329,7 @@ def _message(record: Any, first: Difference | None, good: bool, tiles: int) -> T
     if good and not tiles:
         return Text(
             "Your output is right, but no tile was seen: there are no loops over i and j to show.",
-            "输出正确，但没有看到任何分块：代码里没有对 i 和 j 的循环可以显示。",
+            "输出正确，但没有看到任何块：代码里没有对 i 和 j 的循环可以显示。",
         )
     if good and first:
         where = f"{first.name} ({first.i}, {first.j})"
@@ -352,7 +352,7 @@ def _trouble(record: Any, first: Difference | None, tiles: int) -> Text:
         return _error_text(record.error, tiles)
     if not tiles:
         return Text("No tile was seen: nothing is computed in the loops over i and j yet.",
-                    "没有看到任何分块：对 i 和 j 的循环里还没有计算。")  # fmt: skip
+                    "没有看到任何块：对 i 和 j 的循环里还没有计算。")  # fmt: skip
     return Text(
         "Each tile is right, but the output is not: look at what is written back and returned.",
         "每个块都对，但输出不对：检查写回和返回的是什么。",

@@ -17,23 +17,23 @@ _LABELS = {
     "N": Text("sequence length N", "序列长度 N"),
     "d": Text("head dim d", "每头维数 d"),
     "sram": Text("SRAM (fp16)", "SRAM (fp16)"),
-    "block": Text("block", "分块大小"),
+    "block": Text("block", "块大小"),
     "formula": Text("⌈M/4d⌉, as large as fits", "⌈M/4d⌉，放得下的最大值"),
     "standard": Text("standard", "标准做法"),
     "head": Text("M = {M} elements of SRAM, block {B}: elements read and written, one head",
-                 "SRAM 可放 M = {M} 个元素，分块 {B}：一个头读写的元素个数"),
+                 "SRAM 可放 M = {M} 个元素，块大小 {B}：一个头读写的元素个数"),
     "counted": Text("formula {formula}, counted {counted}", "公式 {formula}，逐块数 {counted}"),
     "fewer": Text("{ratio} × fewer", "少到 1/{ratio}"),
     "more": Text("{ratio} × more", "多到 {ratio} 倍"),
     "equal": Text("1.00 ×: nothing gained", "1.00 倍：没有变少"),
-    "axis": Text("SRAM in KiB (fp16), the block as large as fits", "SRAM (KiB，fp16)，分块尽量大"),
+    "axis": Text("SRAM in KiB (fp16), the block as large as fits", "SRAM (KiB，fp16)，块尽量大"),
     "share": Text("traffic, standard = 1", "读写量，标准做法 = 1"),
 }  # fmt: skip
 _TOO_LARGE = Text(
     "A block of {B} needs 4 · {B} · {d} = {need} elements for its tiles of Q, K, V and O, "
     "but the SRAM holds {M}: take a smaller block or more SRAM.",
-    "分块 {B} 的 Q、K、V、O 四块需要 4 · {B} · {d} = {need} 个元素，SRAM 只放得下 {M} 个："
-    "请减小分块，或加大 SRAM。",
+    "块大小 {B} 时，Q、K、V、O 四块需要 4 · {B} · {d} = {need} 个元素，SRAM 只放得下 {M} 个："
+    "请减小块大小，或加大 SRAM。",
 )
 _KIB = (8, 16, 32, 48, 64, 96, 128, 164, 192, 228, 256)
 _NAMES = {"standard": "", "FA1": "FlashAttention-1", "FA2": "FlashAttention-2"}
