@@ -264,6 +264,29 @@ def test_no_cell_of_a_csv_file_is_a_formula(course):
             assert not [value for value in row if value[:1] in "=+-@" and value]
 
 
+def test_a_student_whom_the_platform_can_not_know_stops_no_import(course, capsys):
+    graded(course, "zoe", [10, 10, 20, 10], ["right"] * 3 + ["manual"])
+    known = gather(course, LESSON)
+    for text in (moodle_csv(known, "en"), canvas_csv(known, "en")):
+        assert "zoe" not in text and "ada" in text
+    assert "zoe" in marks_csv(known, "en")
+    assert main(["--course", str(course), "report", LESSON]) == 0
+    assert "Not in the class list" in (said := capsys.readouterr().out) and "zoe" in said
+
+
+def test_the_column_can_be_called_as_the_platform_calls_the_assignment(course):
+    known = gather(course, LESSON)
+    for table in (moodle_csv, canvas_csv):
+        assert "Lesson 3 (4711)" in rows_of(table(known, "en", "Lesson 3 (4711)"))[0]
+
+
+def test_what_collecting_said_of_a_replaced_file_is_over(course):
+    path = course / "submitted" / ".collected" / LESSON / "collected.json"
+    (entry,) = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps([{**entry, "outcome": "replaced"}]), encoding="utf-8")
+    assert {eye.student for eye in eyes(gather(course, LESSON))} == {"cy"}
+
+
 def test_chinese_names_are_written_family_name_first(course):
     assert read_roster(course / "students.csv").students[1].name == "王芳"
 

@@ -48,7 +48,8 @@ class Outcome:
             else Text("", "")
         )
         said = in_both(self.detail)
-        detail = Text(f": {said.en}", f"：{said.zh}") if said.en else said
+        en, zh = said.en.rstrip("."), said.zh.rstrip("。.")
+        detail = Text(f": {en}", f"：{zh}") if said.en else said
         return Text(
             f"{words.en[0].upper()}{words.en[1:]}{place.en}{detail.en}.",
             f"{words.zh}{place.zh}{detail.zh}。",

@@ -16,15 +16,22 @@ def add_parsers(commands: argparse._SubParsersAction) -> None:
     parser.add_argument("--anonymous", action="store_true", help="leave names out everywhere")
     parser.add_argument("--to", type=Path, metavar="DIR", help=f"default: {FOLDER}/LESSON")
     parser.add_argument("--roster", type=Path, metavar="CSV", help="default: students.csv")
+    parser.add_argument(
+        "--column",
+        default="",
+        metavar="NAME",
+        help="the assignment in Moodle and Canvas, such as 'Lesson 3 (4711)' (default: the title)",
+    )
     parser.set_defaults(run=run_report)
 
 
 def run_report(arguments: argparse.Namespace) -> int:
     """0 if written; 2 if nothing is graded or the class list can't be read."""
     from flashcourse.collecting.roster import read_roster
-    from flashcourse.report.exports import canvas_csv, marks_csv, moodle_csv
+    from flashcourse.report.exports import canvas_csv, left_out, marks_csv, moodle_csv
     from flashcourse.report.gather import NothingGraded, gather, without_names
     from flashcourse.report.page import page
+    from flashcourse.report.words import WORDS
     from flashcourse.words import course_language
 
     lang = arguments.lang or course_language()
@@ -39,10 +46,15 @@ def run_report(arguments: argparse.Namespace) -> int:
     files = {f"report.{lang}.html": page(known, lang), "marks.csv": marks_csv(known, lang)}
     if not arguments.anonymous:
         # Without names a learning platform can't tell whose the marks are.
-        files |= {"moodle.csv": moodle_csv(known, lang), "canvas.csv": canvas_csv(known, lang)}
+        files["moodle.csv"] = moodle_csv(known, lang, arguments.column)
+        files["canvas.csv"] = canvas_csv(known, lang, arguments.column)
     folder = arguments.to or arguments.course / FOLDER / arguments.lesson
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8", newline="")
         print(folder / name)
+    if not arguments.anonymous and not known.roster:
+        print(WORDS["no_list"].in_(lang))
+    elif left_out(known):
+        print(WORDS["left_out"].in_(lang).format(", ".join(left_out(known))))
     return 0

@@ -36,9 +36,18 @@ def marks_csv(known: Class, lang: str) -> str:
     return to_csv([header, *rows])
 
 
-def moodle_csv(known: Class, lang: str) -> str:
-    """For Grades → Import → CSV: map 'ID number' or 'Email address', and the lesson's column."""
-    header = ["ID number", "Full name", "Email address", known.title.in_(lang), "Feedback"]
+def left_out(known: Class) -> list[str]:
+    """Students that a learning platform can't know: an import stops at the first of them."""
+    return [w.student for w in known.works if known.roster and not known.roster.by_id(w.student)]
+
+
+def moodle_csv(known: Class, lang: str, column: str = "") -> str:
+    """For Grades → Import → CSV: map 'ID number' or 'Email address', and the lesson's column.
+
+    column: its head; '' for the lesson's title.
+    """
+    title, strangers = column or known.title.in_(lang), left_out(known)
+    header = ["ID number", "Full name", "Email address", title, "Feedback"]
     rows = [
         [
             work.student,
@@ -48,6 +57,7 @@ def moodle_csv(known: Class, lang: str) -> str:
             feedback(work).in_(work.lang),
         ]
         for work in known.works
+        if work.student not in strangers
     ]
     return to_csv([header, *rows])
 
@@ -62,12 +72,19 @@ def feedback(work: Work) -> Text:
     return Text(f"{ended.en} {more.en}", f"{ended.zh}{more.zh}")
 
 
-def canvas_csv(known: Class, lang: str) -> str:
-    """For Gradebook → Import: a column with the lesson's title is made, or matched by its name."""
-    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", known.title.in_(lang)]
+def canvas_csv(known: Class, lang: str, column: str = "") -> str:
+    """For Gradebook → Import: Canvas asks which assignment the column is, or makes one.
+
+    column: its head; '' for the lesson's title. 'Name (4711)', as Canvas's own export has it, is
+    matched without a question.
+    """
+    title, strangers = column or known.title.in_(lang), left_out(known)
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", title]
     possible = ["    Points Possible", "", "", "", "", f"{known.max_score:g}"]
     rows = []
     for work in known.works:
+        if work.student in strangers:
+            continue
         row = details(known, work)
         last, first = row.get("last_name", ""), row.get("first_name", "")
         name = f"{last}, {first}" if last and first else work.name or work.student

@@ -88,13 +88,16 @@ def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
     if roster is None:
         roster = read_roster(root / FILE) if (root / FILE).is_file() else Roster()
     marks = gradebook_marks(root, lesson)
+    record = [e for e in read_record(root / "submitted", lesson) if e["outcome"] != "replaced"]
+    names = {entry["student"]: entry["name"] for entry in record if entry["name"]}
     works = []
     for path in sorted((root / "autograded").glob(f"*/{lesson}/{lesson}.ipynb")):
         grading = grading_of(path)
         if grading is not None:
             student = path.parent.parent.name
             listed = roster.by_id(student)
-            work = read_work(student, listed.name if listed else "", grading, path)
+            name = listed.name if listed else names.get(student, "")
+            work = read_work(student, name, grading, path)
             score, by_hand = marks.get(student, (None, {}))
             works.append(replace(work, score=score, points={**work.points, **by_hand}))
     if not works:
@@ -103,11 +106,7 @@ def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
         )
     there = {work.student for work in works}
     missing = [(s.id, s.name) for s in roster.students if s.id not in there]
-    collected = [
-        entry
-        for entry in read_record(root / "submitted", lesson)
-        if any(note["kind"] != "repair" for note in entry["notes"])
-    ]
+    collected = [e for e in record if any(note["kind"] != "repair" for note in e["notes"])]
     title = read_title(root, lesson)
     return Class(lesson, title, tuple(works), tuple(missing), tuple(collected), roster)
 

@@ -70,7 +70,10 @@ def tiles(known: Class, looks: list[Eye], lang: str) -> str:
     failed = (*STOPPED, "crashed", "unreadable", "foreign")
     numbers = [
         (len(works), handed_in),
-        (f"{statistics.median(w.total for w in works):g}", WORDS["median"].in_(lang)),
+        (
+            f"{statistics.median(w.total for w in works):g}",
+            WORDS["median"].in_(lang).format(known.max_score),
+        ),
         (sum(w.total >= known.max_score for w in works), WORDS["full"].in_(lang)),
         (sum(w.outcome == "unfinished" for w in works), WORDS["unfinished"].in_(lang)),
         (sum(w.outcome in failed for w in works), WORDS["failed"].in_(lang)),
@@ -127,7 +130,11 @@ def questions_section(known: Class, rows: list[Row], found: list[Pattern], lang:
     """What is worth ten minutes: the questions behind what went wrong most often."""
     cards = []
     for pattern in [p for p in found if p.example.hints][:3]:
-        count = WORDS["ask"].in_(lang).format(pattern.students, len(known.works))
+        everybody = len(known.works)
+        if pattern.students == 1:
+            count = WORDS["ask_one"].in_(lang).format(everybody)
+        else:
+            count = WORDS["ask"].in_(lang).format(pattern.students, everybody)
         question = prose(pattern.example.hints[0].in_(lang))
         cards.append(
             f'<div class="card ask"><p class="soft small">{count}</p><p>{question}</p></div>'
@@ -214,7 +221,7 @@ def student_row(work: Work, rows: list[Row], lang: str) -> str:
     return (
         f'<tr><td class="who">{who(work.student, work.name)}</td>'
         f'<td class="n"><b>{work.total:g}</b></td>{cells}'
-        f'<td class="who" title="{full}">{outcome}</td></tr>'
+        f'<td title="{full}">{outcome}</td></tr>'
     )
 
 
