@@ -300,6 +300,16 @@ def test_the_command_writes_a_page_in_each_language_and_the_tables(course, capsy
     }  # fmt: skip
 
 
+def test_the_page_without_names_replaces_nothing(course, capsys):
+    for options in ([], ["--anonymous"]):
+        assert main(["--course", str(course), "report", LESSON, *options]) == 0
+    folder = course / "build" / "report" / LESSON
+    assert "ada" in (folder / "marks.csv").read_text("utf-8")
+    assert {path.name for path in folder.glob("*anonymous*")} == {
+        "report.anonymous.en.html", "marks.anonymous.csv",
+    }  # fmt: skip
+
+
 def test_without_graded_work_it_says_what_to_do(course, capsys):
     with pytest.raises(NothingGraded):
         gather(course, "04_v1_to_v2")

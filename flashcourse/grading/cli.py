@@ -99,6 +99,9 @@ def write_json(path: Path, lesson: str, report: Any) -> None:
 
 
 def _say(report: Any, total: int, stopped: bool) -> None:
+    if not total:
+        print("No such submission in submitted/. `flashcourse collect` puts them there.")
+        return
     kinds: dict[str, int] = {}
     for notebooks in report.summaries.values():
         for summary in notebooks.values():

@@ -43,7 +43,12 @@ def run_report(arguments: argparse.Namespace) -> int:
         return 2
     if arguments.anonymous:
         known = without_names(known)
-    files = {f"report.{lang}.html": page(known, lang), "marks.csv": marks_csv(known, lang)}
+    # Names of their own: what is shown in class must not replace what marks are taken from.
+    form = ".anonymous" if arguments.anonymous else ""
+    files = {
+        f"report{form}.{lang}.html": page(known, lang),
+        f"marks{form}.csv": marks_csv(known, lang),
+    }
     if not arguments.anonymous:
         # Without names a learning platform can't tell whose the marks are.
         files["moodle.csv"] = moodle_csv(known, lang, arguments.column)
