@@ -437,6 +437,14 @@ def test_a_wrong_command_says_what_is_wrong(course, capsys, arguments, says):
     assert says in capsys.readouterr().err
 
 
+def test_where_nothing_can_be_written_it_stops_and_says_why(course, tmp_path, capsys):
+    (tmp_path / f"{LESSON}_ada.ipynb").write_bytes(three(course)[0])
+    (course / "submitted").write_text("a file where the folder should be", encoding="utf-8")
+    arguments = ["collect", LESSON, str(tmp_path / f"{LESSON}_ada.ipynb")]
+    assert main(["--course", str(course), *arguments]) == 2
+    assert "Mend that and run it again" in capsys.readouterr().err
+
+
 def test_nbgraders_zip_collect_follows_the_same_rules(course, tmp_path):
     a, b, _ = three(course)
     archive = course / "downloaded" / LESSON / "archive"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import zipfile
 from pathlib import Path
 
@@ -91,6 +92,16 @@ def test_a_link_is_told_and_not_followed(tmp_path):
     (tmp_path / "ada" / "x.ipynb").symlink_to("/etc/passwd")
     (item,) = find_incoming([tmp_path])
     assert "is a link" in why(item)
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [("张三.ipynb".encode("gb18030"), "张三.ipynb"), (b"Jos\xe9.ipynb", "José.ipynb")],
+)
+def test_names_that_are_no_utf_8_can_be_read(tmp_path, raw, name):
+    (tmp_path / os.fsdecode(raw)).write_bytes(NOTEBOOK)
+    (item,) = find_incoming([tmp_path])
+    assert item.path == name
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,9 @@ def run_collect(arguments: argparse.Namespace) -> int:
             own_pattern(arguments.pattern)
         settings = Settings(roster, tuple(arguments.ways or PRESETS), arguments.pattern)
         results = collect(root, arguments.lesson, arguments.paths, settings)
+        report = save_record(root / "submitted", arguments.lesson, results).with_name("report.txt")
+        lang = arguments.lang or course_language()
+        report.write_text("\n".join(report_lines(results, lang)) + "\n", encoding="utf-8")
     except (CourseError, ValueError, FileNotFoundError) as error:
         print(f"flashcourse collect: {error}", file=sys.stderr)
         return 2
@@ -69,10 +72,6 @@ def run_collect(arguments: argparse.Namespace) -> int:
             f"flashcourse collect: stopped: {error}. Mend that and run it again.", file=sys.stderr
         )
         return 2
-    lang = arguments.lang or course_language()
     print("\n".join(report_lines(results, lang, everything=False)).lstrip("\n"))
-    report = save_record(root / "submitted", arguments.lesson, results).with_name("report.txt")
-    text = "\n".join(report_lines(results, lang)) + "\n"
-    report.write_text(text, encoding="utf-8", errors="replace")
     print(WHOLE.in_(lang).format(report.relative_to(root)))
     return 1 if any(result.outcome == "refused" for result in results) else 0

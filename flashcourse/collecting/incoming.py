@@ -12,6 +12,7 @@ import email.utils
 import hashlib
 import io
 import lzma
+import os
 import struct
 import zipfile
 import zlib
@@ -75,9 +76,23 @@ def find_incoming(paths: list[Path]) -> Iterator[Incoming]:
             raise FileNotFoundError(f"no such file or folder: {path}")
         if path.is_dir():
             for file in sorted(p for p in path.rglob("*") if p.is_symlink() or p.is_file()):
-                yield from read_file(file, file.relative_to(path).as_posix(), named=False)
+                yield from read_file(file, readable_path(file.relative_to(path)), named=False)
         else:
-            yield from read_file(path, path.name, named=True)
+            yield from read_file(path, readable_path(Path(path.name)), named=True)
+
+
+def readable_path(path: Path) -> str:
+    return "/".join(readable(os.fsencode(part)) for part in path.parts)
+
+
+def readable(raw: bytes) -> str:
+    """A name in whatever encoding it was written: `unzip` leaves a Chinese Windows's in GBK."""
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    return raw.decode("latin-1")
 
 
 def read_file(file: Path, path: str, named: bool) -> Iterator[Incoming]:
@@ -170,13 +185,7 @@ def entry_name(entry: zipfile.ZipInfo) -> str:
     """The entry's name; archives made on a Chinese Windows have GBK names without saying so."""
     if entry.flag_bits & 0x800:
         return entry.filename
-    raw = entry.filename.encode("cp437", "replace")
-    for encoding in ("utf-8", "gb18030"):
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    return entry.filename
+    return readable(entry.filename.encode("cp437", "replace"))
 
 
 def entry_date(entry: zipfile.ZipInfo) -> datetime | None:
@@ -199,7 +208,8 @@ def open_email(item: Incoming, depth: int) -> Iterator[Incoming]:
             continue
         found = True
         data = part.get_payload(decode=True)
-        path = f"{item.path}/{address}/{part.get_filename()}"
+        name = readable(str(part.get_filename()).encode("utf-8", "surrogateescape"))
+        path = f"{item.path}/{address}/{name}"
         inner = Incoming(path, data if isinstance(data, bytes) else b"", date, sent=True)
         yield from open_up(inner, depth + 1)
     if not found:
