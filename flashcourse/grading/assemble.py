@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from flashcourse.grading.course import CourseCell, CourseNotebook
-from flashcourse.grading.names import bound_names, parse
+from flashcourse.grading.names import bound_names, parse, plain
 from flashcourse.grading.submission import Submission, SubmittedCell
+
+MAX_PARTS = 100  # of answers that were split: each has to be read once more
 
 
 @dataclass(frozen=True)
@@ -132,10 +134,13 @@ def rejoin(cells: list[SubmittedCell], course: CourseNotebook) -> list[Submitted
     """Undo splits: a part that is no Python by itself goes back to the answer before it."""
     answers = {c.grade_id for c in course.cells if c.role == "answer"}
     joined: list[SubmittedCell] = []
+    parts = 0
     for cell in cells:
         last = joined[-1] if joined else None
-        if last is not None and last.grade_id in answers and _continues(last, cell):
+        may = last is not None and last.grade_id in answers and parts < MAX_PARTS
+        if may and last is not None and _continues(last, cell):
             joined[-1] = replace(last, source=f"{last.source}\n{cell.source}")
+            parts += 1
         else:
             joined.append(cell)
     return joined
@@ -147,7 +152,7 @@ def _continues(last: SubmittedCell, cell: SubmittedCell) -> bool:
     indented = cell.source.lstrip("\n")[0] in " \t"
     if cell.kind != "code" or not (indented or parse(cell.source) is None):
         return False
-    return parse(f"{last.source}\n{cell.source}") is not None
+    return plain(f"{last.source}\n{cell.source}") is not None
 
 
 def _defines(source: str) -> set[str]:

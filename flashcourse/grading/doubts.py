@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from flashcourse.grading.assemble import Plan, Planned
 from flashcourse.grading.course import CourseCell
-from flashcourse.grading.names import bound_names, is_too_deep, parse, used_names
+from flashcourse.grading.names import bound_names, is_unread, parse, used_names
 from flashcourse.grading.outcome import in_both
 from flashcourse.grading.suspects import (
     AMBIGUOUS,
@@ -45,10 +45,10 @@ from flashcourse.grading.suspects import (
     TIMING_MAGICS,
     TO_COMPARE_WITH,
     TO_TRY,
-    TOO_DEEP,
     TOOLS,
     TORCH,
     UNKNOWN,
+    UNREAD,
     USUAL_DUNDERS,
 )
 from flashcourse.words import Text
@@ -151,20 +151,21 @@ def _defined(tree: ast.Module) -> set[str]:
 
 def _bound(tree: ast.Module) -> frozenset[str]:
     """Names that a cell binds anywhere: as a variable, an argument or an import."""
-    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not _is_read(n)}
-    names |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    names |= {n.name for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
-    return frozenset(names | {a.asname or a.name for a in _aliases(tree)})
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not _is_read(node):
+            names.add(node.id)
+        elif isinstance(node, ast.arg):
+            names.add(node.arg)
+        elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.add(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {alias.asname or alias.name for alias in node.names}
+    return frozenset(names)
 
 
 def _is_read(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Load)
-
-
-def _aliases(tree: ast.AST) -> Iterator[ast.alias]:
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from node.names
 
 
 def _tools(tree: ast.Module) -> frozenset[str]:
@@ -184,8 +185,8 @@ def _called(tree: ast.Module, module: str = "") -> frozenset[str]:
 def _of_cell(cell: Planned, tree: ast.Module | None, reading: _Reading) -> Iterator[Text]:
     name = in_both(cell.course.grade_id) if cell.course is not None else OWN_CELL
     if tree is None:
-        if is_too_deep(cell.source):
-            yield Text(f"{name.en} {TOO_DEEP.en}", f"{name.zh}{TOO_DEEP.zh}")
+        if is_unread(cell.source):
+            yield Text(f"{name.en} {UNREAD.en}", f"{name.zh}{UNREAD.zh}")
         return
     for line, what, why in _of_tree(tree, reading):
         if what not in reading.given:
@@ -195,14 +196,16 @@ def _of_cell(cell: Planned, tree: ast.Module | None, reading: _Reading) -> Itera
             )
 
 
-def _of_tree(tree: ast.Module, reading: _Reading) -> Iterator[tuple[int, str, Text]]:
+def _of_tree(
+    tree: ast.Module, reading: _Reading, depth: int = 0
+) -> Iterator[tuple[int, str, Text]]:
     idle: set[int] = set()  # parts of magics that do no harm
     dotted: set[int] = set()  # names before a dot, or only shown
     for node in ast.walk(tree):
-        inner = _of_magic(node) if isinstance(node, ast.Call) else None
+        inner = _of_magic(node) if isinstance(node, ast.Call) and depth < 3 else None
         if inner is not None and isinstance(node, ast.Call):
             idle |= {id(part) for part in ast.walk(node.func)}
-            yield from _of_tree(parse(inner) or ast.Module([], []), reading)
+            yield from _of_tree(parse(inner) or ast.Module([], []), reading, depth + 1)
         if id(node) in idle:
             continue
         if isinstance(node, ast.Attribute):
@@ -287,12 +290,13 @@ def _of_name(node: ast.Attribute | ast.Name, reading: _Reading) -> Iterator[tupl
         if not stored:
             yield from _of_variable(node.lineno, node.id, reading)
         return
-    root: ast.expr = node
-    while isinstance(root, ast.Attribute):
-        root = root.value
+    root, depth = node.value, 0
+    while isinstance(root, ast.Attribute) and depth < 20:
+        root, depth = root.value, depth + 1
     name = root.id if isinstance(root, ast.Name) else ""
     if stored and name in reading.modules:
-        yield node.lineno, ast.unparse(node), CHANGES
+        dots = "." if node.value is root else ".…."
+        yield node.lineno, f"{name}{dots}{node.attr}", CHANGES
     elif name in reading.numpy and reading.attention and reading.strict:
         if node.value is root and node.attr not in NUMPY_NUMBERS:
             yield node.lineno, f"{name}.{node.attr}", LEAVES

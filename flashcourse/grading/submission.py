@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from flashcourse.grading.limits import MAX_NOTEBOOK
+from flashcourse.grading.names import MAX_PARSED
 from flashcourse.words import Text
 
-MAX_CELLS = 5000
+MAX_CELLS = 1000
+MAX_CODE = 300_000  # characters of all code cells that are read (longer cells are only run)
+MAX_ITEMS = 4_000_000  # lists, objects and items of them: each takes some 60 bytes of memory
 MAX_SOURCE = 1_000_000  # characters of one cell
 
 
@@ -62,6 +65,12 @@ def read_submission(data: bytes) -> Submission:
     cells = tuple(filter(None, map(_cell, _raw_cells(notebook)[:MAX_CELLS])))
     if not cells:
         raise Unreadable(Text("it has no cells", "没有任何单元格"))
+    read = (len(cell.source) for cell in cells if cell.kind == "code")
+    if sum(length for length in read if length <= MAX_PARSED) > MAX_CODE:
+        most = f"{MAX_CODE:,}"
+        raise Unreadable(
+            Text(f"its code is longer than {most} characters", f"代码超过 {most} 个字符")
+        )
     return Submission(cells, _language(notebook, cells))
 
 
@@ -78,6 +87,8 @@ def _decode(data: bytes) -> str:
 
 
 def _parse(text: str) -> dict[str, Any]:
+    if sum(map(text.count, ",[{")) > MAX_ITEMS:
+        raise Unreadable(Text("it has too many parts", "内容的条目太多"))
     try:
         notebook = json.loads(text)
     except RecursionError:

@@ -30,7 +30,7 @@ BESIDE = Text("can change things later, beside the tests", "可以在测试进�
 UNKNOWN = Text("is a module that answers have no use for", "是答案用不到的模块")
 POSES = Text("makes values that are not what they seem", "构造名不副实的值")
 HANDED_ON = Text("is a module, handed on as a value", "把模块当作值传递")
-TOO_DEEP = Text("can't be read: it is nested too deeply", "嵌套太深，无法检查")
+UNREAD = Text("can't be read: it is too long, or nested too deeply", "太长或嵌套太深，无法检查")
 OWN_CELL = Text("own cell", "自己加的单元格")
 
 # Modules that look into or change the running process.
