@@ -105,6 +105,13 @@ def test_success_counts_each_way_in_which_an_exercise_can_end(course):
     assert rows["thinking-1"].average == pytest.approx(0.4)
 
 
+def test_words_that_stood_elsewhere_and_were_marked_by_hand_count(course):
+    given = ["right"] * 3 + ["manual"]
+    graded(course, "flo", [10, 10, 20, 6], given, unchanged=["thinking-1"])
+    rows = {row.label: row for row in success(gather(course, LESSON))}
+    assert rows["thinking-1"].counts == {"manual": 1, "partly": 2, "unfinished": 1}
+
+
 def test_points_in_full_with_a_slip_carried_forward_are_told_from_right(course):
     graded(course, "ed", [0, 10, 20, 0], ["wrong", "right", "wrong", "manual"])
     rows = {row.label: row for row in success(gather(course, LESSON))}

@@ -55,7 +55,7 @@ def status_bar(row: Row, lang: str) -> str:
         if not count:
             continue
         wide = width * count / total
-        words = f"{STATUS_WORDS[status].in_(lang)}: {count}"
+        words = Text("{}: {}", "{}：{}").in_(lang).format(STATUS_WORDS[status].in_(lang), count)
         said.append(words)
         parts.append(
             f'<rect class="s-{status}" x="{x:.1f}" y="0" width="{max(wide - 1, 1):.1f}" '

@@ -72,7 +72,7 @@ def status_in(work: Work, grade_id: str, worth: float) -> str:
     status = work.status.get(grade_id, "not_run")
     points = work.points.get(grade_id)
     if status == "manual":
-        if grade_id in work.unchanged:
+        if grade_id in work.unchanged and not points:
             return "unfinished"
         if points is None:
             return status

@@ -8,6 +8,7 @@ from collections import Counter
 from html import escape
 from pathlib import Path
 
+from flashcourse.collecting.roster import normal
 from flashcourse.report.charts import STATUS_WORDS, histogram, status_bar
 from flashcourse.report.gather import Class, Work
 from flashcourse.report.insight import (
@@ -204,7 +205,8 @@ def everybody_section(known: Class, rows: list[Row], lang: str) -> str:
         names = ", ".join(who(student, name) for student, name in known.missing)
         table += f"<p>{WORDS['missing'].in_(lang)} ({len(known.missing)}): {names}</p>"
     counts = Counter(outcome_text_short(work).in_(lang) for work in known.works)
-    summary = " · ".join(f"{words}: {count}" for words, count in counts.most_common())
+    each = Text("{}: {}", "{}：{}").in_(lang)
+    summary = " · ".join(each.format(words, count) for words, count in counts.most_common())
     return section("everybody", lang, f'<p class="soft">{escape(summary)}</p>{table}')
 
 
@@ -219,9 +221,9 @@ def student_row(work: Work, rows: list[Row], lang: str) -> str:
     outcome = escape(outcome_text_short(work).in_(lang))
     full = escape(outcome_text(work).in_(lang))
     return (
-        f'<tr><td class="who">{who(work.student, work.name)}</td>'
+        f"<tr><td>{who(work.student, work.name)}</td>"
         f'<td class="n"><b>{work.total:g}</b></td>{cells}'
-        f'<td title="{full}">{outcome}</td></tr>'
+        f'<td class="outcome" title="{full}">{outcome}</td></tr>'
     )
 
 
@@ -232,7 +234,7 @@ def outcome_text_short(work: Work) -> Text:
 
 
 def who(student: str, name: str) -> str:
-    if not name or name == student:
+    if normal(name) in ("", normal(student)):
         return escape(student)
     return f'{escape(name)} <span class="soft small">{escape(student)}</span>'
 
