@@ -21,7 +21,10 @@ PARTS = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one subcommand; its exit status."""
-    parser = argparse.ArgumentParser(prog="flashcourse", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="flashcourse",
+        description="A course on FlashAttention: write it, collect, grade, report.",
+    )
     parser.add_argument(
         "--course",
         type=Path,
