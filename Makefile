@@ -2,7 +2,7 @@
 # make test   the linters, the builder's check and every test
 # make test-slow   thousands of submissions, kills at random moments, every lesson in a browser
 # make lab    JupyterLab at the student's notebooks (COURSE_LANG=zh for the Chinese ones)
-# make env-a (b, c, d, e)  every released notebook in one environment of docs/environments.md
+# make env-a (b … g)  every released notebook in one environment of docs/environments.md
 # make env-gpu  records and marks on a GPU, for a machine that has one
 # make bench  the benchmarks; their results go to benchmarks/RESULTS.md
 # Each sets up .venv first. PYTHON=python3.12 chooses another Python (3.10 or newer).
@@ -46,7 +46,7 @@ test: lint
 test-slow: $(READY)
 	pytest -m slow
 
-env-a env-b env-c env-d env-e: env-%: $(READY)
+env-a env-b env-c env-d env-e env-f env-g: env-%: $(READY)
 	python -m tests.environments $*
 
 env-gpu: $(READY)

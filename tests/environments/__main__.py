@@ -1,6 +1,6 @@
 """Run every released notebook, unfilled and solved, in one environment of the matrix.
 
-python -m tests.environments a            a to e: see recipes.py and docs/environments.md
+python -m tests.environments a            a to g: see recipes.py and docs/environments.md
 python -m tests.environments b 03_flash_forward      only these lessons
 """
 

@@ -1,10 +1,12 @@
-"""The five environments of the matrix, and how each is made.
+"""The environments of the matrix, and how each is made.
 
 a  JupyterLab 4 and ipywidgets 8: the environment that runs this
 b  Colab's versions as far as they install here; torch is shared with (a)
 c  the oldest versions that pyproject.toml allows, on Python 3.10
 d  what a learner behind a firewall has: no flashcourse, no network; torch is shared with (a)
 e  as (a), with a GPU in name only: whether lessons and checks keep to one device
+f  (b) in full, on Colab's own Python and torch
+g  ModelScope's Python and torch, and the newest of what its image leaves open
 
 They lie in .cache/environments and are made again when the recipe changes.
 """
@@ -29,7 +31,7 @@ CACHE = ROOT / ".cache" / "environments"
 
 @dataclass(frozen=True)
 class Recipe:
-    """name: a to e. pins: installed with pip. shared: linked from this environment, with all that
+    """name: a to g. pins: installed with pip. shared: linked from this environment, with all that
     they need, unless pinned. python: the interpreter's name, None for the one that runs this.
     wheel: whether flashcourse is installed, as a wheel. standalone: carried notebooks, no network.
     gpu: kernels start with the GPU of pretend_cuda.py.
@@ -60,20 +62,23 @@ def oldest() -> tuple[str, ...]:
     return tuple(pins)
 
 
+# googlecolab/backend-info, August 2026.
+COLAB = (
+    "ipython==7.34.0",
+    "ipykernel==6.17.1",
+    "ipywidgets==7.7.1",
+    "widgetsnbextension==3.6.10",
+    "numpy==2.1.3",
+    "matplotlib==3.10.0",
+    "jupyter_client==7.4.9",
+)
+
 RECIPES = {
     "a": Recipe("a", "JupyterLab 4, ipywidgets 8", own=False, wheel=False),
     "b": Recipe(
         "b",
         "Colab's versions",
-        pins=(
-            "ipython==7.34.0",
-            "ipykernel==6.17.1",
-            "ipywidgets==7.7.1",
-            "widgetsnbextension==3.6.10",
-            "numpy==2.1.3",
-            "matplotlib==3.10.0",
-            "jupyter_client==7.4.9",
-        ),
+        pins=COLAB,
         shared=("torch",),
     ),
     "c": Recipe(
@@ -88,6 +93,15 @@ RECIPES = {
         shared=("torch", "numpy", "matplotlib", "ipywidgets", "ipython", "ipykernel"),
         wheel=False,
         standalone=True,
+    ),
+    "f": Recipe(
+        "f", "Colab's versions in full", pins=(*COLAB, "torch==2.11.0"), python="python3.13"
+    ),
+    "g": Recipe(
+        "g",
+        "ModelScope's versions",
+        pins=("torch==2.10.0", "numpy", "matplotlib", "ipywidgets", "ipykernel"),
+        python="python3.12",
     ),
     "e": Recipe("e", "as a, with a GPU in name only", own=False, wheel=False, gpu=True),
 }
