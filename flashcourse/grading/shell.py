@@ -189,7 +189,7 @@ class _Hook(DisplayHook):
 class _Shell(InteractiveShell):
     cell_shell: Any = None
 
-    def _showtraceback(self, etype: Any, evalue: Any, stb: list[str]) -> None:
+    def _showtraceback(self, etype: Any, evalue: Any, stb: Any) -> None:
         if self.cell_shell.outputs is not None:
             self.cell_shell.outputs.error(etype.__name__, _message(evalue), list(stb))
 
