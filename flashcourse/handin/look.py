@@ -73,7 +73,7 @@ class HandIn:
 
     def __str__(self) -> str:
         lines = [f"  {SIGNS[r.kind]} {r.text.in_(self.lang)}" for r in self.remarks]
-        lesson = f" ({self.lesson})" if self.lesson else ""
+        lesson = Text(" ({})", "（{}）").in_(self.lang).format(self.lesson) if self.lesson else ""
         return "\n".join([f"{self.name}: {self.verdict.in_(self.lang)}{lesson}", *lines])
 
     __repr__ = __str__
