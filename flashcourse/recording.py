@@ -60,30 +60,35 @@ class Repair:
         return q @ k.T / math.sqrt(self.q.shape[-1])
 
     def m_block(self, local: dict[str, Any]) -> Tensor:
-        return local["S_ij"].amax(dim=-1, keepdim=True)
+        return local["S_ij"].amax(dim=-1).reshape(local["m_i"].shape)
 
     def m_new(self, local: dict[str, Any]) -> Tensor:
         return torch.maximum(local["m_i"], local["m_block"])
 
     def P_ij(self, local: dict[str, Any]) -> Tensor:
-        return torch.exp(local["S_ij"] - local["m_new"])
+        return torch.exp(local["S_ij"] - _column(local["m_new"]))
 
     def l_block(self, local: dict[str, Any]) -> Tensor:
-        return local["P_ij"].sum(dim=-1, keepdim=True)
+        return local["P_ij"].sum(dim=-1).reshape(local["l_i"].shape)
 
     def l_new(self, local: dict[str, Any]) -> Tensor:
         return torch.exp(local["m_i"] - local["m_new"]) * local["l_i"] + local["l_block"]
 
     def out_i(self, local: dict[str, Any]) -> Tensor:
-        alpha = torch.exp(local["m_i"] - local["m_new"])
+        old = _column(torch.exp(local["m_i"] - local["m_new"]) * local["l_i"])
         new = local["P_ij"] @ self.v[local["j"] : local["j"] + self.block]
-        return (alpha * local["l_i"] * local["out_i"] + new) / local["l_new"]
+        return (old * local["out_i"] + new) / _column(local["l_new"])
 
     def m_i(self, local: dict[str, Any]) -> Tensor:
         return local["m_new"]
 
     def l_i(self, local: dict[str, Any]) -> Tensor:
         return local["l_new"]
+
+
+def _column(value: Tensor) -> Tensor:
+    """A state of shape (rows,) as (rows, 1)."""
+    return value[:, None] if value.ndim == 1 else value
 
 
 class _Keeper:
@@ -186,7 +191,7 @@ def _record_once(
     return Record(
         output=_first_tensor(done.value),
         output_type=_type_name(done.value),
-        tiles=_tiles(tracer.passes, block_size),
+        tiles=_tiles(tracer.passes, block_size, copies),
         tensors=watch.seen,
         largest_intermediate=watch.largest,
         largest_exp_argument=watch.largest_exponent,
@@ -228,22 +233,24 @@ def _same(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and bool(torch.equal(a.nan_to_num(), b.nan_to_num()))
 
 
-def _tiles(passes: list[Pass], block_size: int) -> tuple[Tile, ...]:
+def _tiles(passes: list[Pass], block_size: int, given: tuple[Tensor, ...]) -> tuple[Tile, ...]:
     """Passes as tiles; loop variables that count blocks (0, 1, …) become rows (0, block, …)."""
-    i = _rows([p.i for p in passes], [p.row for p in passes], block_size)
-    j = _rows([p.j for p in passes], [p.column for p in passes], block_size)
+    most = [-(-len(tensor) // block_size) for tensor in given[:2]]
+    i = _rows([p.i for p in passes], [p.row for p in passes], block_size, most[0])
+    j = _rows([p.j for p in passes], [p.column for p in passes], block_size, most[1])
     return tuple(
         Tile(a, b, p.before, p.values, p.after, p.lines)
         for a, b, p in zip(i, j, passes, strict=True)
     )
 
 
-def _rows(numbers: list[int | None], counted: list[int], block_size: int) -> list[int]:
+def _rows(numbers: list[int | None], counted: list[int], block_size: int, most: int) -> list[int]:
+    """most: so many blocks there are."""
     known = [n for n in numbers if n is not None]
     if len(known) < len(numbers):
         return [n * block_size for n in counted]
     different = sorted(set(known))
-    blocks = len(different) > 1 and different == list(range(len(different)))
+    blocks = 1 < len(different) <= most and different == list(range(len(different)))
     return [n * block_size for n in known] if blocks else known
 
 

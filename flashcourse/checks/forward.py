@@ -114,7 +114,7 @@ def _todo_before_failure(evidence: Evidence, part: Part, todo: int, failure: Fai
         return _failed(part, evidence)
     if not is_readable(evidence.first, failure):
         return replace(part, finding=_failure_finding(failure, None), status=failure.kind)
-    failed = failed_todo(evidence.first.record, failure)
+    failed = max([failed_todo(evidence.first.record, failure), *evidence.diagnosis.unrepaired])
     fault = evidence.first.reading.faults.get(todo)
     if fault is not None:
         id = misconception_of((evidence.first.reading,), fault)
@@ -252,6 +252,9 @@ def _difference(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
         return missing, "wrong"
     if evidence.named and run.explained:
         return None, "right"
+    repeated = _repeated_keys(evidence, run)
+    if repeated is not None:
+        return repeated, "wrong"
     text = _not_a_tensor(run) or _off(run)
     at_the_end = not run.problem.in_full_blocks and evidence.right_in_full_blocks
     hints = BY_ID["tiles-missing"].hints if at_the_end else ()
@@ -286,7 +289,7 @@ def _off(run: Run) -> Text:
 
 
 def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
-    visited = {(tile.i, tile.j) for tile in run.record.tiles}
+    visited = {(tile.i, tile.j) for tile in run.record.tiles if tile.values}
     wanted = run.reading.problem.offsets
     left = [tile for tile in wanted if tile not in visited]
     if not evidence.named or not visited or not left:
@@ -298,6 +301,21 @@ def _missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
         f"{name.zh}：{len(wanted)} 个块里有 {len(left)} 个从未走到，第一个是 (i={i}, j={j})。",
     )
     return replace(_about("tiles-missing", text), tile=(i, j))
+
+
+def _repeated_keys(evidence: Evidence, run: Run) -> Finding | None:
+    """Tiles that begin inside another one: their keys count twice."""
+    wanted = set(run.reading.problem.offsets)
+    extra = [(t.i, t.j) for t in run.record.tiles if t.values and (t.i, t.j) not in wanted]
+    if not evidence.named or not extra:
+        return None
+    name, (i, j) = case(run.problem.name), extra[0]
+    text = Text(
+        f"With {name.en}: {len(extra)} of your tiles begin inside another one, the first is "
+        f"(i={i}, j={j}).",
+        f"{name.zh}：你的块里有 {len(extra)} 个从别的块中间开始，第一个是 (i={i}, j={j})。",
+    )
+    return replace(_about("tiles-overlap", text), tile=(i, j))
 
 
 def _blocked(evidence: Evidence, part: Part) -> Part | None:

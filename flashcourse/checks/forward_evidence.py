@@ -98,11 +98,15 @@ class Broken:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The first run that got through, the names repaired for it, and the TODOs at fault."""
+    """The first run that got through, the names repaired for it, and the TODOs at fault.
+
+    unrepaired: those of them that make the run fail all the same.
+    """
 
     run: Run
     repair: tuple[str, ...]
     broken: dict[int, Broken]
+    unrepaired: tuple[int, ...] = ()
 
 
 def failed_todo(record: Record, failure: Failure) -> int:
@@ -121,17 +125,19 @@ def failed_todo(record: Record, failure: Failure) -> int:
 
 
 def _first_at_fault(run: Run, broken: dict[int, Broken], failed: int) -> int:
-    """The TODO to blame for a crash in `failed`: the first that is wrong.
+    """The TODO to blame for a crash in `failed`: the first that is wrong."""
+    first = min([*(run.reading.faults.keys() - broken.keys()), failed])
+    return min(_left_misshapen(run), default=failed) if first == failed else first
 
-    A state of a wrong shape, left by an earlier tile, is wrong before whatever it breaks.
+
+def _left_misshapen(run: Run) -> list[int]:
+    """The TODOs that left something of a wrong shape in an earlier tile than the one that failed.
+
+    It is wrong before whatever it breaks.
     """
-    faults = {t: fault for t, fault in run.reading.faults.items() if t not in broken}
-    first = min([*faults, failed])
-    if first == failed and run.record.tiles:
-        crashed = (run.record.tiles[-1].i, run.record.tiles[-1].j)
-        left = [t for t, f in faults.items() if f.note == "shape" and f.tile not in (None, crashed)]
-        return min(left, default=failed)
-    return first
+    last = run.record.tiles[-1:]
+    there = {None, *((tile.i, tile.j) for tile in last)}
+    return [t for t, f in run.reading.faults.items() if f.note == "shape" and f.tile not in there]
 
 
 def is_readable(run: Run, failure: Failure) -> bool:
@@ -191,6 +197,9 @@ class Evidence:
                 return Diagnosis(run, repair, broken)
             if not is_readable(run, error):
                 return Diagnosis(run, repair, broken)
+            unrepaired = tuple(t for t in _left_misshapen(run) if t in broken)
+            if unrepaired:
+                return Diagnosis(run, repair, broken, unrepaired)
             todo = _first_at_fault(run, broken, failed_todo(run.record, error))
             if todo in broken or todo not in NAMES:
                 return Diagnosis(run, repair, broken)

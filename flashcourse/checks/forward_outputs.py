@@ -224,7 +224,7 @@ OUTPUTS = (
     Form(6, None, lambda p: p.a * p.A_new / p.l),
     Form(6, "old-output-not-multiplied-by-sum", lambda p: (p.a * p.O_old + p.A_new) / p.l),
     Form(6, "only-the-new-term-divided", lambda p: p.a * p.A_old + p.A_new / p.l),
-    Form(6, "only-the-new-term-divided", lambda p: p.a * p.O_old + p.A_new / p.l),
+    Form(6, None, lambda p: p.a * p.O_old + p.A_new / p.l),  # or l_i was new too early
     Form(6, "only-the-old-term-divided", lambda p: p.a * p.l_old * p.A_old / p.l + p.A_new),
     Form(
         6,

@@ -125,8 +125,8 @@ RULES: dict[str, tuple[tuple[str, Rule], ...]] = {
         ("alpha-on-both-outputs", lambda t: t.alpha * (t.O + t.PV)),
         ("old-output-not-multiplied-by-sum", lambda t: (t.alpha * t.O + t.PV) / t.l_new),
         ("only-the-new-term-divided", lambda t: t.alpha * t.l * t.O + t.PV / t.l_new),
-        ("only-the-new-term-divided", lambda t: t.alpha * t.O + t.PV / t.l_new),
-        ("only-the-new-term-divided", lambda t: t.O + t.PV / t.l_new),
+        ("old-output-not-reweighted", lambda t: t.alpha * t.O + t.PV / t.l_new),
+        ("old-output-not-reweighted", lambda t: t.O + t.PV / t.l_new),
         ("only-the-old-term-divided", lambda t: t.alpha * t.l * t.O / t.l_new + t.PV),
         ("divided-by-the-old-sum", lambda t: (t.alpha * t.l * t.O + t.PV) / t.l),
         ("divided-by-the-block-sum", lambda t: (t.alpha * t.l * t.O + t.PV) / t.rowsum),
@@ -158,7 +158,8 @@ EARLY = {
     "l_new": (("old-sum-not-rescaled", "m_i", "state-overwritten-too-early"),),
     "out_i": (
         ("output-not-rescaled", "m_i", "output-of-early-state"),
-        ("only-the-new-term-divided", "m_i", "output-of-early-state"),
+        ("old-output-not-reweighted", "m_i", "output-of-early-state"),
+        ("old-output-not-reweighted", "l_i", "output-of-early-state"),
     ),
 }
 

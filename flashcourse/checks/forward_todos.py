@@ -172,12 +172,15 @@ def _value(view: View, right: Callable[[View], Tensor]) -> Tensor | None:
 
 
 def _is_block_base(tiles: tuple[View, ...], problem: Problem) -> bool:
-    """P_ij relative to m_block counts as a way of its own if the sum is corrected by β."""
+    """P_ij relative to m_block counts as a way of its own if the sum or the output gets its β."""
     if all(view.got("P_ij") is None for view in tiles) or _holds(tiles, "P_ij", View.right_P):
         return False
     own = _holds(tiles, "P_ij", lambda view: torch.exp(view.S - view.m_block))
     name = "l_new" if any("l_new" in view.tile.values for view in tiles) else "l_i"
-    return own and _holds(tiles, name, View.block_l_new)
+    outputs = (View.block_out_normalised, View.block_out_deferred)
+    if not own or _holds(tiles, name, View.block_l_new):
+        return own
+    return any(_holds(tiles, "out_i", output) for output in outputs)
 
 
 def _is_deferred(tiles: tuple[View, ...], record: Record, problem: Problem) -> bool:
@@ -231,9 +234,13 @@ def _relations(tiles: tuple[View, ...], scheme: Scheme) -> list[Relation]:
     """What every value must be, in the order of the TODOs."""
     block = scheme.block_base
     if scheme.deferred:
-        out = View.block_out_deferred if block else View.right_out_deferred
+        out, as_sum = View.right_out_deferred, View.out_deferred_as_sum
+        out = View.block_out_deferred if block else out
     else:
-        out = View.block_out_normalised if block else View.right_out_normalised
+        out, as_sum = View.right_out_normalised, View.out_normalised_as_sum
+        out = View.block_out_normalised if block else out
+    if not block and _has_own_alpha(tiles) and _holds(tiles, "out_i", as_sum):
+        out = as_sum
     return [
         ("S_ij", View.right_S),
         ("m_block", View.right_m_block),
@@ -245,6 +252,14 @@ def _relations(tiles: tuple[View, ...], scheme: Scheme) -> list[Relation]:
         ("m_i", lambda view: view.m_new),
         ("l_i", lambda view: view.l_new),
     ]
+
+
+def _has_own_alpha(tiles: tuple[View, ...]) -> bool:
+    """Whether l_new has a wrong factor on l_i. Who leaves α out of two lines errs twice."""
+    if _holds(tiles, "l_new", View.right_l_new):
+        return False
+    factors = [_value(view, lambda view: view.factor_of_sum[view.l != 0]) for view in tiles]
+    return any(f is not None and bool(((f - 1).abs() > 1e-3).any()) for f in factors)
 
 
 def _right_l_block(view: View) -> Tensor:

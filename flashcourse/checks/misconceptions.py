@@ -516,8 +516,16 @@ TABLE = (
     _m(
         "only-the-new-term-divided",
         6,
-        "All in all, what multiplies the old output and what divides it? And the new term?",
-        "算到最后，旧的输出乘了什么、除了什么？新的一项呢？",
+        "Which terms does your division by l_new reach? Check the brackets.",
+        "你的除以 l_new 作用到了哪些项？检查一下括号。",
+        _O,
+        _OUTPUT,
+    ),
+    _m(
+        "old-output-not-reweighted",
+        6,
+        "Of the new average, the old output makes up α·l_old / l_new. How much does it in yours?",
+        "在新的平均里，旧的输出所占的权重是 α·l_old / l_new。在你的式子里它占多少？",
         _O,
         _OUTPUT,
     ),
@@ -689,6 +697,17 @@ TABLE = (
             "i and j run from 0 to the end in steps of block_size. The last block may be shorter. "
             "`return` comes after both loops.",
             "i 和 j 从 0 走到末尾，步长是 block_size。末块可以短一些。`return` 在两层循环之后。",
+        ),
+        "`for j in range(0, k.shape[0], block_size):`",
+    ),
+    _m(
+        "tiles-overlap",
+        0,
+        "How far does your loop variable move from one pass to the next? How long is a block?",
+        "循环变量每次走多远？一个块有多长？",
+        Text(
+            "i and j run from 0 to the end in steps of block_size: every key counts once.",
+            "i 和 j 从 0 走到末尾，步长是 block_size：每个 key 只算一次。",
         ),
         "`for j in range(0, k.shape[0], block_size):`",
     ),

@@ -32,7 +32,7 @@ MISLEADING = {
     "out": "result", "m": "highest", "l": "sums",
     "S_ij": "raw", "m_block": "top", "m_new": "row_max", "P_ij": "scores",
     "l_block": "part", "l_new": "row_sum",
-    "m_i": "max_block", "l_i": "weights", "out_i": "rows",
+    "m_i": "max_block", "l_i": "weights", "out_i": "lines",
 }  # fmt: skip
 LETTERS = "abcdefghijklmnpqrstuvwxyz"
 

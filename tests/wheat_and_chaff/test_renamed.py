@@ -36,6 +36,7 @@ STYLES = ("meaningless", "plausible", "usual", "misleading")
 SHARE = 6  # always every sixth wrong answer of each style; all of them with `pytest -m slow`
 # How many in 100 have a TODO of theirs named first. What outputs can't tell apart is not named.
 ENOUGH = {"meaningless": 50, "plausible": 50, "usual": 95, "misleading": 50}
+SLACK = 20  # less of a share, which may hold more of those that can't be told
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def said_about(style: str, chaff: Chaff) -> Said:
     )
 
 
-def judge(style: str, chaffs: tuple[Chaff, ...], record_property) -> None:
+def judge(style: str, chaffs: tuple[Chaff, ...], enough: int, record_property) -> None:
     said = [said_about(style, chaff) for chaff in chaffs]
     right, wrong = sum(s.todo_right for s in said), [s for s in said if s.todo_wrong]
     due, false = sum(s.due for s in said), {s.name: s.false for s in said if s.false}
@@ -80,7 +81,7 @@ def judge(style: str, chaffs: tuple[Chaff, ...], record_property) -> None:
     assert [s.name for s in said if s.points >= 100] == []
     assert wrong == []
     assert false == {}
-    assert right >= ENOUGH[style] * due / 100
+    assert right >= enough * due / 100
 
 
 @pytest.mark.parametrize(
@@ -94,13 +95,20 @@ def test_a_right_answer_has_full_marks_whatever_its_variables_are_called(style):
 
 @pytest.mark.parametrize("style", STYLES)
 def test_of_a_wrong_answer_with_other_names_only_what_is_true_is_said(style, record_property):
-    judge(style, CHAFF[STYLES.index(style) :: SHARE], record_property)
+    share = CHAFF[STYLES.index(style) :: SHARE]
+    judge(style, share, ENOUGH[style] - SLACK, record_property)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("style", STYLES)
 def test_of_all_wrong_answers_with_other_names_only_what_is_true_is_said(style, record_property):
-    judge(style, CHAFF, record_property)
+    judge(style, CHAFF, ENOUGH[style], record_property)
+
+
+def test_a_short_last_block_costs_its_points_and_no_todo():
+    dropped = [c for c in CHAFF if c.name in ("last block dropped", "last rows dropped")]
+    marks = [mark("forward", answer_in("meaningless", c.name, c.source)) for c in dropped]
+    assert [(m.points, m.findings[0].misconception) for m in marks] == [(95, None), (95, None)]
 
 
 def todos_named(style: str, edits: tuple[Edit, ...]) -> list[tuple[str, int, int | None]]:

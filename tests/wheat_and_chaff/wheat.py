@@ -573,4 +573,55 @@ def wheat_state_in_float32(q, k, v, block_size=2):
     return out
 
 
+def wheat_partial_results_merged_at_once(q, k, v, block_size=2):
+    """Split-KV: a softmax in each tile, and one more over the tiles' sums."""
+    rows = []
+    for q_block in q.split(block_size):
+        outs, sums = [], []
+        for k_block, v_block in zip(k.split(block_size), v.split(block_size), strict=True):
+            S = q_block @ k_block.T / math.sqrt(q.shape[1])
+            outs.append(torch.softmax(S, dim=-1) @ v_block)
+            sums.append(torch.logsumexp(S, dim=-1, keepdim=True))
+        rows.append((torch.softmax(torch.stack(sums), dim=0) * torch.stack(outs)).sum(0))
+    return torch.cat(rows)
+
+
+def wheat_numpy_inside(q, k, v, block_size=2):
+    """NumPy for the numbers as well."""
+    Q, K, V = (t.detach().cpu().double().numpy() for t in (q, k, v))
+    out = np.zeros((len(Q), V.shape[1]))
+    for i in range(0, len(Q), block_size):
+        q_block = Q[i : i + block_size] / np.sqrt(Q.shape[1])
+        m, l, acc = np.full((len(q_block), 1), -np.inf), 0.0, 0.0
+        for j in range(0, len(K), block_size):
+            S = q_block @ K[j : j + block_size].T
+            m_new = np.maximum(m, S.max(axis=1, keepdims=True))
+            P, alpha = np.exp(S - m_new), np.exp(m - m_new)
+            l, acc = (
+                alpha * l + P.sum(axis=1, keepdims=True),
+                alpha * acc + P @ V[j : j + block_size],
+            )
+            m = m_new
+        out[i : i + block_size] = acc / l
+    return torch.from_numpy(out).to(q)
+
+
+def wheat_everything_transposed(q, k, v, block_size=2):
+    """A query a column."""
+    width, n = q.T.shape
+    out = torch.zeros((v.shape[1], n), dtype=q.dtype, device=q.device)
+    for i in range(0, n, block_size):
+        q_block = q.T[:, i : i + block_size] / math.sqrt(width)
+        m = torch.full((1, q_block.shape[1]), -math.inf, dtype=q.dtype, device=q.device)
+        l, acc = torch.zeros_like(m), torch.zeros_like(out[:, i : i + block_size])
+        for j in range(0, k.shape[0], block_size):
+            S = k[j : j + block_size] @ q_block
+            m_new = torch.maximum(m, S.amax(0, keepdim=True))
+            P, alpha = torch.exp(S - m_new), torch.exp(m - m_new)
+            l, acc = alpha * l + P.sum(0, keepdim=True), alpha * acc + v[j : j + block_size].T @ P
+            m = m_new
+        out[:, i : i + block_size] = acc / l
+    return out.T.contiguous()
+
+
 WHEAT = {name: f for name, f in sorted(globals().items()) if name.startswith("wheat_")}
