@@ -125,6 +125,18 @@ def test_a_notebook_that_was_damaged_is_never_passed_over():
     assert not refused.value.aside
 
 
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b'{"cells": [' + b"{}," * 1500 + b"{}]}", "1501 cells"),
+        (b'{"cells": [' + b"1," * 5_000_000 + b"1]}", "too many parts"),
+    ],
+)
+def test_what_would_take_minutes_to_read_is_refused(data, says):
+    with pytest.raises(Refused, match=says):
+        read_notebook(data)
+
+
 def test_format_3_may_have_several_worksheets():
     sheet = '{"cells": [{"cell_type": "code", "input": "%s"}]}'
     data = f'{{"worksheets": [{sheet % "a"}, {sheet % "b"}]}}'.encode()

@@ -170,20 +170,20 @@ def test_an_unfinished_answer_is_taken_as_it_is():
 def test_an_answer_beside_its_own_cell_is_taken_and_doubted(cells):
     answers, notes = matched(*cells)
     assert answers["f"] == DONE_F
-    assert kinds(notes, "f: its own cell does not hold the answer; took cell") == ["doubt"]
+    assert kinds(notes, "f: no cell of its own is filled in; took cell") == ["doubt"]
 
 
 def test_an_answer_in_the_cell_above_is_taken_and_doubted():
     answers, notes = matched(code(f"import torch\n\n{DONE_F}", "", "start"), *REST)
     assert answers["f"].endswith(DONE_F)
-    assert kinds(notes, "f: its own cell does not hold the answer; took cell 1") == ["doubt"]
+    assert kinds(notes, "f: no cell of its own is filled in; took cell 1") == ["doubt"]
 
 
 def test_a_pasted_answer_that_is_no_python_is_taken_too():
     broken = f"{DONE_F}\nprint('oops'"
     answers, notes = matched(code(F, "f"), code(broken), *REST)
     assert answers["f"] == broken
-    assert kinds(notes, "f: its own cell") == ["doubt"]
+    assert kinds(notes, "f: no cell of its own") == ["doubt"]
 
 
 def test_a_students_experiment_never_replaces_a_finished_answer():

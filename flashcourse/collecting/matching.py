@@ -23,6 +23,7 @@ from flashcourse.grading.names import bound_names, parse
 
 ALIKE = 0.5  # of the text, from which on two cells may be the same
 SET_UP = "importlib.util.find_spec('flashcourse')"  # as `ast.unparse` writes it
+WORDS = re.compile(r"\w+|[^\w\s]")
 FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
 DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 
@@ -213,9 +214,9 @@ def by_straying(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: M
         names = ", ".join(course_cell.defines)
         matching.notes.append(
             doubt(
-                f"{course_cell.grade_id}: its own cell does not hold the answer; took cell "
+                f"{course_cell.grade_id}: no cell of its own is filled in; took cell "
                 f"{index + 1}, which defines {names}",
-                f"{course_cell.grade_id}：它自己的单元格里没有回答；取第 {index + 1} 个单元格，"
+                f"{course_cell.grade_id}：自己的单元格没有填写；取第 {index + 1} 个单元格，"
                 f"那里定义了 {names}",
             )
         )
@@ -496,8 +497,8 @@ def bare(source: str) -> str:
 
 
 def alike(a: str, b: str) -> float:
-    """How much of the text is common, 0 to 1; 0 where it can't reach ALIKE or is very long."""
-    matcher = SequenceMatcher(None, a, b, autojunk=False)
-    if max(len(a), len(b)) > 20_000 or matcher.quick_ratio() < ALIKE:
+    """How many words and signs are common, 0 to 1; 0 where they can't reach ALIKE or are many."""
+    matcher = SequenceMatcher(None, WORDS.findall(a), WORDS.findall(b), autojunk=False)
+    if max(len(a), len(b)) > 20_000 or matcher.real_quick_ratio() < ALIKE:
         return 0.0
     return matcher.ratio()

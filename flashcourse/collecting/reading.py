@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flashcourse.collecting.notes import Note, Refused, repair
+from flashcourse.grading.submission import MAX_CELLS, MAX_ITEMS
 
 # What people hand in instead: told by how the file starts.
 NOT_NOTEBOOKS = (
@@ -94,6 +95,8 @@ def decode(data: bytes, aside: bool) -> tuple[str, list[Note]]:
 
 
 def parse(text: str) -> dict[str, Any]:
+    if sum(map(text.count, ",[{")) > MAX_ITEMS:
+        raise too_much("too many parts", "太多内容")
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -126,7 +129,17 @@ def raw_cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:
     lists = [part["cells"] for part in parts if isinstance(part.get("cells"), list)]
     if not lists:
         raise just_json()
-    return [cell for cells in lists for cell in cells if isinstance(cell, dict)]
+    found = [cell for cells in lists for cell in cells if isinstance(cell, dict)]
+    if len(found) > MAX_CELLS:
+        raise too_much(f"{len(found)} cells", f"{len(found)} 个单元格")
+    return found
+
+
+def too_much(en: str, zh: str) -> Refused:
+    return Refused(
+        f"has {en}, more than is read: ask the student to tidy it up and hand in again",
+        f"有{zh}，超出了能读的数量：请学生整理后重新提交",
+    )
 
 
 def open_cell(raw: dict[str, Any]) -> OpenCell | None:
