@@ -21,8 +21,8 @@ from flashcourse.collecting.reading import OpenCell
 from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse
 
-# Of the words of two cells, from which on they may be the same: other cells of the lessons have up to
-# 0.21 in common with an answer as it was given, finished answers mostly 0.3 to 0.7.
+# Share of common words from which on two cells may be the same: of an answer as it was given,
+# the lessons' other cells have up to 0.21, finished answers mostly 0.3 to 0.7.
 ALIKE = 0.4
 SET_UP = "importlib.util.find_spec('flashcourse')"  # as `ast.unparse` writes it
 WORDS = re.compile(r"\w+|[^\w\s]")
