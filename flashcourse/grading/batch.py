@@ -192,8 +192,8 @@ class Batch:
         self.store(job, summaries)
         target = self.course.path("autograded", job.student, self.lesson)
         target.mkdir(parents=True, exist_ok=True)
-        stamp = job.folder / "timestamp.txt"
-        if stamp.is_file() and not stamp.is_symlink():
+        stamp = timestamp_file(job.folder)
+        if stamp is not None:
             shutil.copyfile(stamp, target / "timestamp.txt")
         for name, graded in results.items():
             write_whole(target / f"{name}.ipynb", json.dumps(finished(graded), ensure_ascii=False))
@@ -207,10 +207,20 @@ class Batch:
         self.report.writing_seconds += time.perf_counter() - began
 
     def _timestamp(self, job: Job) -> datetime | None:
+        if timestamp_file(job.folder) is None:
+            return None
         try:
             return self.course.folder.get_existing_timestamp(str(job.folder))
-        except (SystemExit, OSError, ValueError):
+        except (SystemExit, Exception):  # what a date's parser trips over is nobody's mark
             return None
+
+
+def timestamp_file(folder: Path) -> Path | None:
+    """The submission's timestamp.txt, if it is what it should be: a pipe there would never end."""
+    stamp = folder / "timestamp.txt"
+    if stamp.is_symlink() or not stamp.is_file() or stamp.stat().st_size > 200:
+        return None
+    return stamp
 
 
 def write_whole(path: Path, text: str) -> None:

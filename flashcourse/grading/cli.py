@@ -110,14 +110,14 @@ def _say(report: Any, total: int, stopped: bool) -> None:
     counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items())
     print(f"{len(report.graded)} graded, {len(report.unchanged)} unchanged of {total}: {counts}")
     doubted = [
-        student
+        student if student.isprintable() else ascii(student)  # a folder's name can hold anything
         for student, notebooks in sorted(report.summaries.items())
         if any(summary["doubts"] for summary in notebooks.values())
     ]
     if doubted:
         print(f"Please look at: {', '.join(doubted)} (flagged in the formgrader, with the reason)")
     for student, why in sorted(report.failed.items()):
-        print(f"NOT graded: {student}: {why}", file=sys.stderr)
+        print(f"NOT graded: {student!r}: {why!r}", file=sys.stderr)
     if stopped:
         print("Stopped. Run the command again to go on from here.", file=sys.stderr)
 

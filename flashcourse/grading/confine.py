@@ -71,6 +71,8 @@ def confine(identity: Identity, limits: Limits) -> None:
     mount("tmpfs", "/tmp", "tmpfs", safe, size)
     _bring_back(covered)
     mount("tmpfs", "/dev/shm", "tmpfs", safe, size)
+    # A shared mapping of it is memory that belongs to no process's count.
+    mount("/dev/null", "/dev/zero", None, MS_BIND)
     os.chdir("/tmp")
     _set_rlimits(limits)
     _give_up_rights(identity)
@@ -107,7 +109,7 @@ def _set_rlimits(limits: Limits) -> None:
         resource.RLIMIT_CPU: limits.cpu_seconds,
         resource.RLIMIT_NPROC: limits.processes,
         resource.RLIMIT_FSIZE: limits.scratch_mib * MIB,
-        resource.RLIMIT_NOFILE: 256,
+        resource.RLIMIT_NOFILE: 64,  # what waits in sockets is memory that nobody counts
         resource.RLIMIT_CORE: 0,
         resource.RLIMIT_MEMLOCK: 64 * 1024,
         resource.RLIMIT_MSGQUEUE: 0,
@@ -194,11 +196,12 @@ _DENIED = {
     "semget": (64, 190),
     "mq_open": (240, 180),
 }
+_MMAP, _SHARED_ANONYMOUS = (9, 222), 0x21
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOSYS = 1, 38
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 
 
 def _filter_system_calls() -> None:
@@ -229,6 +232,14 @@ def _program(column: int, architecture: int) -> list[tuple[int, int, int, int]]:
         lines += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERRNO | _EPERM)]
     # clone3 hides its flags in memory; without it the C library falls back to clone.
     lines += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _ERRNO | _ENOSYS)]
+    # Shared memory without a file stays when its pages are given back: no limit would see it.
+    lines += [
+        (_EQUAL, 0, 4, _MMAP[column]),
+        (_LOAD, 0, 0, 40),
+        (_AND, 0, 0, _SHARED_ANONYMOUS),
+        (_EQUAL, 0, 1, _SHARED_ANONYMOUS),
+        (_RETURN, 0, 0, _ERRNO | _EPERM),
+    ]
     lines += [
         (_EQUAL, 0, 3, _CLONE[column]),
         (_LOAD, 0, 0, 16),

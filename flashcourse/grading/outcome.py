@@ -56,6 +56,11 @@ class Outcome:
         )
 
 
+def _shown(words: str) -> str:
+    """Without what a terminal takes for commands: this sentence is written to one, too."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in words)
+
+
 # A test's own message may tell what is hidden; these are about the student's code.
 _STUDENTS_FAULT = ("crashed", "too_slow", "unfinished")
 

@@ -50,6 +50,7 @@ class Process:
         self.forked = threading.Event()
         self.peak_mib = 0.0
         self._baseline = self._before = 0
+        self._busy: dict[int, float] = {}
         self._pid: int | None = None
 
     def kill(self) -> None:
@@ -101,17 +102,33 @@ class Process:
             return int(stat.read().split()[0]) / 1e9
         return 0.0
 
+    @property
+    def busy_seconds(self) -> float:
+        """CPU time of it and all its children, as of the last look at its memory."""
+        return sum(self._busy.values())
+
     def memory_mib(self) -> float:
         """Memory that it and its children use beyond what it began with."""
         pid = self.pid
         if pid is None:
             return 0.0
-        used = [_resident(process) for process in _family(pid)]
+        family = _family(pid)
+        for one in family:
+            self._busy[one] = max(self._busy.get(one, 0.0), _cpu_seconds(one))
+        used = [_resident(process) for process in family]
         if not self._baseline and used:
             self._baseline = used[0]
         extra = sum(max(0, size - self._baseline) for size in used) / MIB
         self.peak_mib = max(self.peak_mib, extra)
         return extra
+
+
+def _cpu_seconds(pid: int) -> float:
+    """CPU time of a process and its threads so far; 0 when it is gone."""
+    with contextlib.suppress(OSError, ValueError), open(f"/proc/{pid}/stat") as stat:
+        user, system = stat.read().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def _family(pid: int, depth: int = 0) -> list[int]:

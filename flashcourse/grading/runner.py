@@ -17,6 +17,8 @@ from flashcourse.grading.pool import Pool, Process, readable
 from flashcourse.words import Text
 
 WATCH_SECONDS = 0.04
+# One core is a submission's share; whoever takes more takes it from the others.
+SPARE_SECONDS = 3.0
 # Larger than what the C library keeps for itself when it is freed (32 MiB).
 ROWS, TILE = 3072, 256
 WHOLE_MIB = ROWS * ROWS * 4 / 2**20
@@ -56,7 +58,8 @@ class Runner:
         self._count = self._ran = 0
         self._stuck: list[str] = []
         self._sources = {cell.grade_id: cell.source for cell in course.cells}
-        self._until = time.monotonic() + limits.total_seconds
+        self._began = time.monotonic()
+        self._until = self._began + limits.total_seconds
 
     def run(self, plan: Plan, lang: str) -> Run:
         """Run every cell up to the last test. Raises PoolError if the sandbox itself fails."""
@@ -249,10 +252,10 @@ class Runner:
                 self._watch(deadline)
             answer, _ = process.channel.receive(deadline)
             if process is self.student:
-                while answer.get("id") != request["id"]:
-                    answer, _ = process.channel.receive(deadline)
+                if answer.get("id") != request["id"]:
+                    raise BadFrame("an answer that nobody asked for")
                 self.student.memory_mib()
-            return answer
+            return storable(answer)
         except ChannelClosed:
             raise Ended("killed") from None
         except ChannelTimeout:
@@ -266,12 +269,28 @@ class Runner:
             self.student.kill()
             most = f"{self.limits.memory_mib} MiB"
             raise Ended("out_of_memory", Text(f"more than {most}", f"超过 {most}"))
+        if self.student.busy_seconds > time.monotonic() - self._began + SPARE_SECONDS:
+            raise Ended("killed", Text("it kept several cores busy", "同时占用了多个处理器核"))
         if time.monotonic() > deadline:
             raise ChannelTimeout
 
 
 # The tests are the course's own: these limits only keep a mistake in them from doing harm.
 EXAMINER_LIMITS = Limits(memory_mib=8192, processes=256, cpu_seconds=600)
+
+
+def storable(value: Any) -> Any:
+    """A message with nothing in its texts that a file or a database refuses: no lone surrogates,
+    which JSON can hold and UTF-8 can't, and no NUL."""
+    if isinstance(value, str):
+        if value.isascii() and "\0" not in value:
+            return value
+        return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
 
 
 def test_mark(cell: Planned, answer: dict[str, Any]) -> CellMark:

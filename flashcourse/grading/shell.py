@@ -56,16 +56,16 @@ class Outputs:
     def rich(self, kind: str, data: dict, metadata: dict | None, **extra: Any) -> None:
         self._clear_if_due()
         kept = {k: _plain(v) for k, v in data.items() if str(k).startswith(_KEPT_TYPES)}
-        size = sum(len(v) for v in kept.values() if isinstance(v, str))
+        plain = _json_only(metadata or {})
+        # An empty one takes room as well, and so does what is said about it.
+        size = 100 + len(str(plain)) + sum(len(v) for v in kept.values() if isinstance(v, str))
         # One picture may be larger than a page of text.
         if size > 8 * self._shown:
             self._spend(size)
             self._left_out += size
             return
         self._spend(size)
-        self.items.append(
-            {"output_type": kind, "data": kept, "metadata": _json_only(metadata or {}), **extra}
-        )
+        self.items.append({"output_type": kind, "data": kept, "metadata": plain, **extra})
 
     def error(self, name: str, message: str, traceback: list[str]) -> None:
         self._clear_if_due()

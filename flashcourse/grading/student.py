@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from flashcourse.grading.channel import Channel, ChannelClosed
+from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed
 from flashcourse.grading.codec import CodecError, Encoder, decode
 from flashcourse.grading.limits import MIB, Limits
 from flashcourse.grading.shell import CellShell
@@ -52,7 +52,11 @@ def serve(channel: Channel, shell: CellShell, limits: Limits) -> None:
         except ChannelClosed:
             return
         answer, out = agent.answer(request, blobs)
-        channel.send(dict(answer, id=request["id"]), out)
+        try:
+            channel.send(dict(answer, id=request["id"]), out)
+        except BadFrame as error:  # nothing was sent yet
+            much = {"outputs": [], "too_much_output": True, "refused": str(error)}
+            channel.send(dict(much, id=request["id"]))
 
 
 class _Agent:

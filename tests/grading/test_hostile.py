@@ -8,11 +8,14 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
 
+from flashcourse.grading.batch import timestamp_file
+from flashcourse.grading.grade import finished
 from flashcourse.grading.limits import Limits
 from flashcourse.grading.outcome import Graded
 from flashcourse.grading.pool import Pool
@@ -73,9 +76,13 @@ def test_a_hostile_submission_gets_nothing(
     assert "SECRET_OF" not in said
     assert "1234509876" not in said
     assert "CONNECTED" not in said
+    assert "HIDDEN" not in said
     assert len(said) < 4_000_000
     with pytest.raises(BlockingIOError):
         server.accept()
+    # A file or a database takes what it said, and a terminal shows it as text.
+    json.dumps(finished(graded), ensure_ascii=False).encode()
+    assert graded.outcome.text().en.isprintable()
 
 
 def test_nothing_of_a_submission_survives_it(run: Run, pool: Pool) -> None:
@@ -84,6 +91,44 @@ def test_nothing_of_a_submission_survives_it(run: Run, pool: Pool) -> None:
     for case in ("daemon", "fork_bomb", "thread_bomb"):
         run(tiny.submitted({"scale": hostile_source(case, 1, "")}), LIMITS)
     assert descendants() == before
+
+
+BUSY = """
+import os, time
+for _ in range(30):
+    if os.fork() == 0:
+        os.setsid()
+        while True:
+            pass
+time.sleep(60)
+"""
+
+
+def test_a_submission_that_keeps_every_core_busy_is_stopped_long_before_its_time(run: Run) -> None:
+    limits = replace(LIMITS, cell_seconds=30.0, total_seconds=60.0)
+    graded = run(tiny.submitted(tiny.RIGHT, after={"start": BUSY}), limits)
+    assert (graded.outcome.kind, graded.outcome.where) == ("killed", "own")
+    assert graded.outcome.text().en.endswith("it kept several cores busy.")
+
+
+def test_a_flood_of_empty_displays_is_too_much_output(run: Run) -> None:
+    graded = run(tiny.submitted({"scale": hostile_source("displays_of_nothing", 1, "")}), LIMITS)
+    assert graded.outcome.kind == "too_much_output"
+
+
+def test_a_timestamp_is_a_short_file_or_none(tmp_path: Path) -> None:
+    stamp = tmp_path / "timestamp.txt"
+    assert timestamp_file(tmp_path) is None
+    os.mkfifo(stamp)  # whoever opened it would wait for ever
+    assert timestamp_file(tmp_path) is None
+    stamp.unlink()
+    stamp.symlink_to("/dev/zero")
+    assert timestamp_file(tmp_path) is None
+    stamp.unlink()
+    stamp.write_text("2026-01-05 12:00:00 UTC")
+    assert timestamp_file(tmp_path) == stamp
+    stamp.write_text(" " * 1000)
+    assert timestamp_file(tmp_path) is None
 
 
 def descendants() -> set[int]:

@@ -158,6 +158,28 @@ def scale_rows(x): raise SystemExit('10')
 """,
 }
 
+# ---- what the grader itself has to read or store -------------------------------------------------
+
+READING = {
+    "surrogates_in_messages": """
+def scale_rows(x): raise ValueError('\\ud83d \\x00 \\x1b[31m')
+print('\\ud83d \\x00')
+from IPython.display import display
+display({'text/plain': '\\ud83d'}, raw=True, metadata={'\\ud83d': '\\ud83d'})
+raise ValueError('\\ud83d \\x00')
+""",
+    "end_the_loops_of_a_test": "def scale_rows(x): raise StopIteration",
+    "longer_than_can_be_read": "if 0:\n" + "    %a\n" * 150_000,
+    "an_endless_chain": "torch" + ".a" * 1500 + " = 1",
+    "deep_inside": "x = " + "-" * 40_000 + "1",
+    "formats_by_the_thousand": "x = f'" + "{{1}}" * 10_000 + "'",
+    "displays_of_nothing": """
+from IPython.display import display
+while True:
+    display({}, raw=True)
+""",
+}
+
 # ---- speaking the grader's protocol ------------------------------------------------------------
 
 PROTOCOL = {
@@ -429,6 +451,18 @@ while True:
 """,
     "endless_c_loop": "sum(iter(int, 1))",
     "print_without_end": "while True:\n    print('spam' * 1000)",
+    "share_memory_and_give_it_back": """
+import mmap, os
+for fd in (-1, os.open('/dev/zero', os.O_RDWR)):
+    try:
+        hidden = mmap.mmap(fd, 400_000_000)
+        for start in range(0, 400_000_000, 8_000_000):
+            hidden[start:start + 8_000_000] = bytes(8_000_000)
+            hidden.madvise(mmap.MADV_DONTNEED)
+        print('HIDDEN')
+    except (OSError, ValueError) as error:
+        print(error)
+""",
     "write_around_the_limit": """
 import os
 while True:
@@ -463,4 +497,4 @@ def scale_rows(x):
 """,
 }
 
-CASES = {**PATCHES, **VALUES, **PROTOCOL, **LOOKING, **GREED}
+CASES = {**PATCHES, **VALUES, **READING, **PROTOCOL, **LOOKING, **GREED}
