@@ -135,13 +135,41 @@ def test_the_set_up_cell_installs_the_newest_wheel_that_lies_beside_the_notebook
     assert done.stdout.strip() == "0.10.0"
 
 
+def test_the_set_up_cell_takes_no_stranger_from_the_index_for_the_course(tmp_path, bare_python):
+    index = package_index(tmp_path, "99.0.0")
+    done = run(bare_python, set_up_cell("en").source, tmp_path, **index)
+    assert done.returncode != 0 and "there is no flashcourse" in done.stderr
+    write_wheel(tmp_path, "0.9.0")
+    code = set_up_cell("en").source + "\nimport flashcourse\nprint(flashcourse.__version__)"
+    done = run(bare_python, code, tmp_path, **index)
+    assert done.stdout.strip() == "0.9.0", done.stderr
+
+
+def test_without_a_wheel_the_index_is_asked_for_the_name_that_the_configuration_gives(
+    course, bare_python
+):
+    with (course / "course.yml").open("a", encoding="utf-8") as file:
+        file.write("\npackage_on_index: flashcourse\n")
+    set_up = opening_cells(course, "03_flash_forward", "en")[-1]
+    code = set_up.source + "\nimport flashcourse\nprint(flashcourse.__version__)"
+    done = run(bare_python, code, course, **package_index(course, "1.2.0"))
+    assert done.stdout.strip() == "1.2.0", done.stderr
+
+
+def test_what_is_no_package_name_is_refused(tmp_path):
+    (tmp_path / "course.yml").write_text("package_on_index: a b; x", encoding="utf-8")
+    with pytest.raises(LessonError, match="no name of a package"):
+        opening_cells(tmp_path, "03_flash_forward", "en")
+
+
 @pytest.mark.parametrize(
     ("lang", "says"), [("en", "could not be installed"), ("zh", "课程包没有装上")]
 )
 def test_without_wheel_and_network_it_says_what_to_do_in_the_notebooks_language(
     tmp_path, bare_python, lang, says
 ):
-    done = run(bare_python, set_up_cell(lang).source, tmp_path, PIP_NO_INDEX="1")
+    source = set_up_cell(lang, on_index="flashcourse").source
+    done = run(bare_python, source, tmp_path, PIP_NO_INDEX="1")
     assert done.returncode != 0
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ModuleNotFoundError") and says in last and ".whl" in last
@@ -166,6 +194,16 @@ def run(python: str, code: str, folder: Path, **env: str) -> subprocess.Complete
         text=True,
         timeout=120,
     )
+
+
+def package_index(folder: Path, version: str) -> dict[str, str]:
+    """Variables for a pip whose package index has flashcourse in this version and nothing else."""
+    page = folder / "index" / "flashcourse"
+    page.mkdir(parents=True)
+    write_wheel(page, version)
+    links = "".join(f'<a href="{path.name}">{path.name}</a>' for path in page.glob("*.whl"))
+    (page / "index.html").write_text(f"<!DOCTYPE html><body>{links}</body>", encoding="utf-8")
+    return {"PIP_INDEX_URL": (folder / "index").as_uri(), "PIP_CONFIG_FILE": os.devnull}
 
 
 def write_wheel(folder: Path, version: str) -> None:

@@ -3,6 +3,11 @@
 The badges need to know where the repository lives; `course.yml` says it, once:
 
     repository: {owner: ada, name: flash-course, branch: main}
+    package_on_index: flash-course-of-ada
+
+The second names the package on the package index, once it is published there. Without it the
+set-up cell asks no index for the package: a name that nobody has taken yet anybody can take, and
+what it installs runs on every student's machine.
 
 The set-up cell does nothing where flashcourse can be imported, so it does nothing while grading.
 """
@@ -11,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import html
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -68,47 +74,50 @@ SET_UP_TITLE = Text(
 NOT_INSTALLED = Text(
     "The course's package could not be installed. What to do: put the file flashcourse-…-any.whl "
     "(your teacher has it) beside this notebook and run this cell again, or ask for the notebook "
-    "that carries the package within it. What pip said last: ",
+    "that carries the package within it. Why it failed: ",
     "课程包没有装上。办法：把 flashcourse-…-any.whl 这个文件（向老师要）放到这个 notebook 旁边，"
-    "再运行一次这个单元格；或者向老师要自带课程包的 notebook。pip 最后的提示：",
+    "再运行一次这个单元格；或者向老师要自带课程包的 notebook。失败原因：",
+)
+NO_WHEEL = Text(
+    "there is no flashcourse-…-any.whl beside this notebook.",
+    "这个 notebook 旁边没有 flashcourse-…-any.whl。",
 )
 
-# pip takes a wheel beside the notebook first, with no network; then what the package index has.
+# First a wheel beside the notebook, with no network; then the same with what it needs from the
+# package index; then the package from the index, under the name that course.yml gives, if any.
 SET_UP = """\
 # @title {title}
 import importlib.util
 
 if importlib.util.find_spec("flashcourse") is None:
     import glob
+    import re
     import subprocess
     import sys
 
-    attempts = [["--no-index", "--find-links=."]] if glob.glob("flashcourse-*.whl") else []
-    for options in [*attempts, ["--find-links=."]]:
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", *options, "flashcourse"]
+    wheels = glob.glob("flashcourse-*.whl")
+    wheels.sort(key=lambda name: [int(number) for number in re.findall("[0-9]+", name)])
+    attempts = [["--no-index", "--find-links=.", wheels[-1]], [wheels[-1]]] if wheels else []
+{on_index}    last = "{no_wheel}"
+    for what in attempts:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", *what]
         done = subprocess.run(pip, capture_output=True, text=True)
         if done.returncode == 0:
             break
+        last = (done.stderr.strip() or "?").splitlines()[-1]
     importlib.invalidate_caches()
     if importlib.util.find_spec("flashcourse") is None:
-        last = (done.stderr.strip() or "?").splitlines()[-1]
         raise ModuleNotFoundError("{not_installed}" + last)
 """
 
 
 def read_repository(root: Path) -> Repository | None:
-    """What course.yml in the course's root says; None where it names no repository.
+    """Where course.yml in the course's root says that the repository lives; None if it doesn't.
 
     Raises LessonError for a file that can't be read or that names half a repository.
     """
     path = root / CONFIGURATION
-    if not path.is_file():
-        return None
-    try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise LessonError(path, None, f"is not valid YAML: {error}") from error
-    about = (said.get("repository") if isinstance(said, dict) else None) or {}
+    about = _configuration(path).get("repository") or {}
     if not isinstance(about, dict) or set(about) - {"owner", "name", "branch"}:
         raise LessonError(path, None, "write repository: {owner: …, name: …, branch: …}")
     owner, name = about.get("owner"), about.get("name")
@@ -119,6 +128,30 @@ def read_repository(root: Path) -> Repository | None:
     return Repository(str(owner), str(name), str(about.get("branch") or "main"))
 
 
+def read_package_on_index(root: Path) -> str | None:
+    """The package's name on the package index, by course.yml; None if it is not published.
+
+    Raises LessonError for what can't be such a name.
+    """
+    path = root / CONFIGURATION
+    name = _configuration(path).get("package_on_index")
+    if name is None:
+        return None
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", str(name)):
+        raise LessonError(path, None, f"package_on_index: {name!r} is no name of a package")
+    return str(name)
+
+
+def _configuration(path: Path) -> dict:
+    if not path.is_file():
+        return {}
+    try:
+        said = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise LessonError(path, None, f"is not valid YAML: {error}") from error
+    return said if isinstance(said, dict) else {}
+
+
 def opening_cells(root: Path, lesson_id: str, lang: str) -> list[NotebookNode]:
     """The badges (if the repository is known) and the set-up cell of one edition."""
     cells = []
@@ -127,7 +160,7 @@ def opening_cells(root: Path, lesson_id: str, lang: str) -> list[NotebookNode]:
         path = f"release/{lang}/{lesson_id}/{lesson_id}.ipynb"
         badges = " ".join(badge(place, repository.file(path), lang) for place in PLACES)
         cells.append(new_markdown_cell(badges, id=BADGES_KEY, metadata=own(BADGES_KEY)))
-    cells.append(set_up_cell(lang))
+    cells.append(set_up_cell(lang, read_package_on_index(root)))
     return cells
 
 
@@ -156,8 +189,14 @@ def badge_svg(name: str, colour: str) -> str:
     )
 
 
-def set_up_cell(lang: str) -> NotebookNode:
-    source = SET_UP.format(title=SET_UP_TITLE.in_(lang), not_installed=NOT_INSTALLED.in_(lang))
+def set_up_cell(lang: str, on_index: str | None = None) -> NotebookNode:
+    """on_index: the package's name on the package index, if it may be taken from there."""
+    source = SET_UP.format(
+        title=SET_UP_TITLE.in_(lang),
+        not_installed=NOT_INSTALLED.in_(lang),
+        no_wheel=NO_WHEEL.in_(lang),
+        on_index=f'    attempts.append(["{on_index}"])\n' if on_index else "",
+    )
     return new_code_cell(source.strip(), id=SET_UP_KEY, metadata=folded(SET_UP_KEY))
 
 
