@@ -240,7 +240,7 @@ OUTPUTS = (
     Form(6, "softmax-per-tile-summed", lambda p: p.O_old + p.A_new / p.l_new),
     Form(6, None, lambda p: (p.O_old + p.A_new / p.l_new) / p.tiles),
     Form(6, "new-output-not-corrected", lambda p: (p.a * p.A_old + p.A_new / p.b) / p.l),
-    Form(6, "old-output-forgotten", lambda p: p.A_new / p.l, most=3),
+    Form(6, None, lambda p: p.A_new / p.l, most=3),  # forgotten, or set to 0 in every tile
     Form(6, "never-divided", lambda p: p.a * p.l_old * p.A_old + p.A_new),
     Form(6, "final-division-missing", lambda p: p.a * p.A_old + p.A_new, most=3),
     Form(6, "divided-twice", lambda p: (p.a * p.A_old + p.A_new) / p.l**2, most=3),
