@@ -15,6 +15,7 @@ from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.doubts import doubts_of
 from flashcourse.grading.limits import Limits
 from flashcourse.grading.outcome import KINDS, CellMark, Graded, Outcome
+from flashcourse.grading.outputs import without_script_links
 from flashcourse.grading.pool import Pool
 from flashcourse.grading.runner import Run, Runner
 from flashcourse.grading.submission import Submission, Unreadable, read_submission
@@ -167,6 +168,8 @@ def _notebook(course: CourseNotebook, plan: Plan, run: Run) -> dict[str, Any]:
         if node["cell_type"] == "code":
             node["outputs"] = run.outputs.get(index, [])
             node["execution_count"] = run.counts.get(index)
+        elif cell.role in ("manual", "note"):
+            node["source"] = without_script_links(cell.source)
         cells.append(node)
     metadata = copy.deepcopy(course.metadata)
     metadata.pop("widgets", None)

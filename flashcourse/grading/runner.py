@@ -13,6 +13,7 @@ from flashcourse.grading.course import CourseNotebook
 from flashcourse.grading.doubts import identifiers, tile_functions
 from flashcourse.grading.limits import Limits
 from flashcourse.grading.outcome import CellMark, Outcome
+from flashcourse.grading.outputs import checked_outputs
 from flashcourse.grading.pool import Pool, Process, readable
 from flashcourse.words import Text
 
@@ -375,40 +376,3 @@ def quiet_streams(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if output["output_type"] == "stream":
             output["name"] = "stdout"
     return outputs
-
-
-_FIELDS = {
-    "stream": {"name", "text"},
-    "display_data": {"data", "metadata"},
-    "execute_result": {"data", "metadata", "execution_count"},
-    "error": {"ename", "evalue", "traceback"},
-}
-
-
-def checked_outputs(outputs: Any) -> list[dict[str, Any]]:
-    """Outputs that a student's process claims, as far as they have a notebook's form."""
-    kept = []
-    for output in outputs[:2000] if isinstance(outputs, list) else []:
-        kind = output.get("output_type") if isinstance(output, dict) else None
-        fields = _FIELDS.get(kind) if isinstance(kind, str) else None
-        if fields and _well_formed(kind, output):
-            kept.append({"output_type": kind, **{name: output[name] for name in fields}})
-    return kept
-
-
-def _well_formed(kind: Any, output: dict[str, Any]) -> bool:
-    if not set(output) >= _FIELDS[kind]:
-        return False
-    if kind == "stream":
-        return output["name"] in ("stdout", "stderr") and isinstance(output["text"], str)
-    if kind == "error":
-        lines = output["traceback"]
-        texts = [output["ename"], output["evalue"], *(lines if isinstance(lines, list) else [0])]
-        return all(isinstance(text, str) for text in texts)
-    data, count = output["data"], output.get("execution_count")
-    strings = isinstance(data, dict) and all(isinstance(v, str) for v in data.values())
-    return (
-        strings
-        and output["metadata"] == dict(output["metadata"] or {})
-        and (count is None or type(count) is int)
-    )

@@ -151,7 +151,7 @@ def test_the_export_has_the_outcome_beside_the_marks(copy: Path) -> None:
     rows = (copy / "grades.csv").read_text("utf-8").splitlines()
     assert rows[0].endswith("outcome,where,doubts,sandboxed")
     gus = next(row for row in rows if ",gus," in row)
-    assert gus.endswith("killed,size,1,True")
+    assert gus.endswith("killed,size,2,True")
 
 
 def test_a_killed_run_goes_on_and_ends_the_same(

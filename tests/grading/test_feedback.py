@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from nbconvert.exporters import HTMLExporter
 from nbformat.notebooknode import from_dict
 from nbgrader.api import Gradebook
 from nbgrader.apps import GenerateFeedbackApp
+from traitlets.config import Config
 
+from flashcourse.grading import configure
 from flashcourse.grading.feedback import feedback_page
 from flashcourse.grading.grade import finished
 from flashcourse.grading.gradebook import MarksWriter
 from flashcourse.grading.outcome import Graded
+from flashcourse.grading.outputs import checked_outputs
 
 from . import tiny
 
@@ -78,6 +82,39 @@ def test_script_from_a_submission_is_only_text(run: Run) -> None:
     assert not re.search(r"<[^>]*\bon\w+=", html)
     assert "href" not in html
     assert "default-src 'none'" in html
+
+
+SHOWN = r"""
+from IPython.display import *
+display(HTML('<script>RUN</script><img src=x onerror=RUN><a href="javascript:RUN">x</a>'))
+display(SVG('<svg xmlns="http://www.w3.org/2000/svg" onload="RUN"><script>RUN</script></svg>'))
+display(Javascript('RUN'), Markdown('<script>RUN</script>'), Latex(r'$\href{javascript:RUN}{x}$'))
+size = {'image/png': {'width': '1" onload="RUN'}}
+display({'image/png': 'iVBORw0KGgo='}, raw=True, metadata=size)
+display({'image/png': 'x" onload="RUN', 'text/vnd.mermaid': '<script>RUN</script>'}, raw=True)
+raise type('<script>RUN</script>', (Exception,), {})('<script>RUN</script>')
+"""
+
+
+def test_nothing_of_a_submission_runs_in_the_formgrader(run: Run) -> None:
+    config = Config()
+    configure(config)
+    words = {"thinking": r"<script>RUN</script> $\href{javascript:RUN}{x}$ [x](javascript:RUN)"}
+    submitted = tiny.submitted({**tiny.RIGHT, **words}, after={"start": SHOWN})
+    notebook = from_dict(finished(run(submitted)))
+    html, _ = HTMLExporter(config=config).from_notebook_node(notebook)
+    body = html[html.index("<main") :]
+    assert "iVBORw0KGgo=" in body
+    for danger in (r"<script>", r"<[^>]*\son\w+=", r"<[^>]*javascript:"):
+        assert not re.search(danger, body), danger
+    # MathJax, which works outside <pre> only, would make a link of it.
+    assert "javascript:" not in re.sub(r"<pre>.*?</pre>", "", body, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("metadata", [5, [["a"]], None, "x"])
+def test_an_output_with_forged_metadata_is_left_out(metadata: Any) -> None:
+    forged = {"output_type": "display_data", "data": {"text/plain": "x"}, "metadata": metadata}
+    assert checked_outputs([forged]) == []
 
 
 def test_a_card_is_cleaned_too(run: Run) -> None:
