@@ -143,12 +143,15 @@ def _left_misshapen(run: Run) -> list[int]:
 def is_readable(run: Run, failure: Failure) -> bool:
     """Whether the names tell at which TODO a function crashed.
 
-    Names that are not the skeleton's may mean something else: then a relation fails early.
+    Names that are not the skeleton's may mean something else: then a relation fails early. If all
+    are there and only one is wrong, by its shape, they mean what they say.
     """
     name, record = undefined_name(failure.type_name, failure.message), run.record
     if name in TODO_OF:
         return True
-    if record.renamed and run.reading.faults:
+    notes = [fault.note for fault in run.reading.faults.values()]
+    clear = notes == ["shape"] and {2, 3, 4, 5} <= run.reading.seen
+    if record.renamed and notes and not clear:
         return False
     if failure.kind != "crashed":
         return True
