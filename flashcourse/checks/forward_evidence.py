@@ -203,12 +203,13 @@ class Evidence:
             unrepaired = tuple(t for t in _left_misshapen(run) if t in broken)
             if unrepaired:
                 return Diagnosis(run, repair, broken, unrepaired)
-            todo = _first_at_fault(run, broken, failed_todo(run.record, error))
+            elsewhere = _elsewhere(run)
+            todo = 1 if elsewhere else _first_at_fault(run, broken, failed_todo(run.record, error))
             if todo in broken or todo not in NAMES:
                 return Diagnosis(run, repair, broken)
             other = self.run(compared(self.seed)[3], repair).reading
             readings = (run.reading, other)
-            broken[todo] = Broken(readings, run.reading.faults.get(todo), error)
+            broken[todo] = Broken(readings, elsewhere or run.reading.faults.get(todo), error)
             repair = (*repair, *NAMES[todo])
 
     @cached_property
@@ -348,9 +349,12 @@ class Evidence:
             if output is not None and not run.right_dtype:
                 return _state_fault(run, "out", output, "dtype")
         for run in self.other_tensors:
+            output, device = run.output, run.problem.q.device
+            if output is not None and output.device != device:
+                return _state_fault(run, "out", output, "device")
+            if run.record.error and (elsewhere := _elsewhere(run)):
+                return elsewhere
             for name, value in run.record.start.items() if run.record.error else ():
-                if value.device != run.problem.q.device:
-                    return _state_fault(run, name, value, "device")
                 if value.dtype != run.problem.q.dtype and value.dtype == torch.get_default_dtype():
                     return _state_fault(run, name, value, "dtype")
         return None
@@ -365,6 +369,14 @@ class Evidence:
         if self.first.record.renamed:
             return complete and len(self.faults) <= 2
         return bool(self.seen & {2, 3, 4, 5})
+
+
+def _elsewhere(run: Run) -> Fault | None:
+    """A state that was started on another device than q's."""
+    for name, value in run.record.start.items():
+        if value.device != run.problem.q.device:
+            return _state_fault(run, name, value, "device")
+    return None
 
 
 def _state_fault(run: Run, name: str, value: Tensor, note: str) -> Fault:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.profiler import ProfilerActivity, profile
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import TorchDispatchMode
 
 __name__ = "torch.pretend_cuda"  # so that its frames are a library's, not the learner's
 
@@ -75,8 +75,6 @@ class Calls(TorchFunctionMode):
                 return fill(*args)
             if func in READ:
                 return func(args[0].raw, *args[1:], **kwargs)
-            if func is Tensor.as_subclass:
-                return args[0]
             if func is Tensor.numpy:
                 raise TypeError("can't convert cuda:0 device type tensor to numpy.")
         return func(*args, **kwargs)
@@ -185,7 +183,5 @@ def pretend_cuda() -> Iterator[None]:
         "max_memory_allocated": lambda device=None: 1,
     }
     profiler = mock.patch("torch.profiler.profile", profile_of_cpu)
-    # Not CUDA's but these tensors' own need: the switch turns off their class, too.
-    modes_only = mock.patch("torch._C._DisableTorchDispatch", _disable_current_modes)
-    with mock.patch.multiple("torch.cuda", **replaced), profiler, modes_only, Operators(), Calls():
+    with mock.patch.multiple("torch.cuda", **replaced), profiler, Operators(), Calls():
         yield
