@@ -121,8 +121,8 @@ class TensorWatch(TorchDispatchMode):
         if "scaled_dot_product" in op.name:
             return int(args[1].shape[-2])
         factor, argument = op.factor, args[0] if args else None
-        if op.name == "pow" and isinstance(argument, int | float) and argument > 0:
-            factor, argument = math.log(argument), args[1]
+        if op.name == "pow" and (base := _base(argument, args[1])) > 0:
+            factor, argument = math.log(base), args[1]
         if not isinstance(argument, Tensor) or not argument.is_floating_point():
             return None
         if factor is None and op.name not in NORMALISERS:
@@ -131,6 +131,15 @@ class TensorWatch(TorchDispatchMode):
         if factor is not None and largest is not None:
             self.largest_exponent = max(largest * factor, self.largest_exponent or -math.inf)
         return count
+
+
+def _base(base: Any, exponent: Any) -> float:
+    """The base of a power, if the exponent is a tensor: of a tensor of bases, the first."""
+    if not isinstance(exponent, Tensor):
+        return 0.0
+    if isinstance(base, Tensor):
+        return float(base.detach().reshape(-1)[0]) if base.numel() else 0.0
+    return float(base)
 
 
 def _spread(argument: Tensor) -> tuple[float | None, int]:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from flashcourse.dispatch import TensorWatch
 from flashcourse.records import Record, Tile
@@ -91,6 +92,16 @@ def _column(value: Tensor) -> Tensor:
     return value[:, None] if value.ndim == 1 else value
 
 
+def _copy(value: Tensor) -> Tensor:
+    """A copy, unseen by the watch; a class that only adds methods has no hand in it."""
+    if type(value).__torch_dispatch__ is not Tensor.__torch_dispatch__:
+        # Its numbers lie where only its own class finds them.
+        with _disable_current_modes():
+            return value.detach().clone()
+    with torch._C.DisableTorchFunctionSubclass(), torch._C._DisableTorchDispatch():
+        return Tensor.detach(value).clone()
+
+
 class _Keeper:
     """Copies of values, until there are too many bytes of them."""
 
@@ -105,8 +116,7 @@ class _Keeper:
         if self.bytes > MOST_BYTES:
             self.full = True
             return None
-        with torch._C._DisableTorchDispatch():  # the watch must not see this copy
-            return value.detach().clone()
+        return _copy(value)
 
     @staticmethod
     def changes(value: Any) -> int:
@@ -214,7 +224,7 @@ def _first_tensor(value: Any) -> Tensor | None:
         value = value[0]
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         value = torch.from_numpy(value)
-    return value.detach().as_subclass(Tensor).clone() if _is_plain(value) else None
+    return _copy(value) if _is_plain(value) else None
 
 
 def _is_plain(value: Any) -> bool:

@@ -201,3 +201,22 @@ def test_an_operator_that_torch_does_not_have_is_a_crash_and_not_an_unfinished_a
     assert error is not None and (error.type_name, error.kind) == ("NotImplementedError", "crashed")
     error = record(stub, *inputs(), 2).error
     assert error is not None and error.kind == "unfinished"
+
+
+class Lying(torch.Tensor):
+    """A tensor whose copy has other numbers."""
+
+    def detach(self):
+        return torch.zeros(8, 4)
+
+
+def test_a_class_of_the_learners_has_no_hand_in_the_record():
+    made = record(lambda q, k, v, block_size=2: torch.ones_like(q).as_subclass(Lying), *inputs(), 2)
+    assert made.output is not None and bool((made.output == 1).all())
+
+
+def test_a_power_of_e_is_an_exponential():
+    def powers(q, k, v, block_size=2):
+        return torch.full_like(q, math.e) ** torch.full_like(q, 3.0)
+
+    assert record(powers, *inputs(), 2).largest_exp_argument == pytest.approx(3.0)
