@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from flashcourse.report.insight import eyes, patterns, success, waiting
 from flashcourse.report.page import page
 from flashcourse.words import LANGUAGES, Text
 
+ROOT = Path(__file__).resolve().parents[1]
 LESSON = "03_flash_forward"
 MAX = {"test-todo1": 10, "test-todo2": 10, "test-whole": 20, "thinking-1": 10}
 HAN = re.compile("[\u4e00-\u9fff]")
@@ -103,6 +105,14 @@ def test_success_counts_each_way_in_which_an_exercise_can_end(course):
     # (10 + 0 + 0) / 3 of 10; thinking-1: Ada's waits, so (8 + 0) / 2 of 10.
     assert rows["TODO 1"].average == pytest.approx(1 / 3)
     assert rows["thinking-1"].average == pytest.approx(0.4)
+
+
+def test_an_exercise_has_the_title_that_its_learners_see(course):
+    shutil.copytree(ROOT / "release" / "zh" / LESSON, course / "release" / "zh" / LESSON)
+    rows = {row.label: row for row in success(gather(course, LESSON))}
+    assert rows["whole"].title == Text("The whole function", "整个函数")
+    assert rows["thinking-1"].title.en == "thinking-1"  # marked by a person: no exercise
+    assert "<td>整个函数</td>" in page(gather(course, LESSON), "zh")
 
 
 def test_words_that_stood_elsewhere_and_were_marked_by_hand_count(course):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from html import escape
 
 from flashcourse.checks.marks import Finding, Marks
+from flashcourse.checks.registry import title_of
 from flashcourse.words import Text
 
 LONGEST = 600  # characters of one sentence
@@ -105,7 +106,7 @@ def card(marks: Marks) -> str:
         kind += " fc-nothing-lost"
     return (
         f'{STYLE}<section class="fc-card {kind}" lang="{lang}" '
-        f'aria-label="{escape(marks.exercise, quote=True)}: {said}">{"".join(body)}</section>'
+        f'aria-label="{escape(_title(marks), quote=True)}: {said}">{"".join(body)}</section>'
     )
 
 
@@ -117,12 +118,17 @@ def _status(marks: Marks) -> Text:
     return _NOTHING_LOST if _nothing_lost(marks) else STATUS[marks.status]
 
 
+def _title(marks: Marks) -> str:
+    return title_of(marks.exercise).in_(marks.lang)
+
+
 def _head(marks: Marks) -> str:
     lang = marks.lang
     share = 100 * marks.points / marks.max_points if marks.max_points else 100
     points = f"{marks.points:g} / {marks.max_points:g} {_POINTS.in_(lang)}"
     return (
-        f'<div class="fc-head"><span class="fc-name">{escape(marks.exercise)}</span>'
+        f'<div class="fc-head"><span class="fc-name" title="{escape(marks.exercise, quote=True)}">'
+        f"{escape(_title(marks))}</span>"
         f'<span class="fc-status"><span aria-hidden="true">{_MARK[marks.status]} </span>'
         f"{_status(marks).in_(lang)}</span>"
         f'<span class="fc-points">{points}</span></div>'

@@ -493,23 +493,36 @@ def _whole(evidence: Evidence) -> list[Part]:
     return _stub_part(evidence, _whole_parts(evidence))
 
 
-def _check(build: Callable[[Evidence], list[Part]], name: str, parts_of_todos: bool = False) -> Any:
+def _check(build: Callable[[Evidence], list[Part]], name: str) -> Any:
     def check(answer: Any, *, seed: int = 0) -> Marks:
         return judge(name, build(evidence_of(answer, seed)))
 
     return check
 
 
+TITLES = {
+    1: Text("TODO 1: the start", "TODO 1：初始状态"),
+    2: Text("TODO 2: the scores", "TODO 2：分数"),
+    3: Text("TODO 3: the maxima", "TODO 3：行最大值"),
+    4: Text("TODO 4: the weights", "TODO 4：权重"),
+    5: Text("TODO 5: the sums", "TODO 5：指数和"),
+    6: Text("TODO 6: the output", "TODO 6：输出"),
+}
+
+
 def _register() -> None:
+    def one(name: str, points: float, title: Text, build: Callable[[Evidence], list[Part]]) -> None:
+        exercise(name, points, title)(_check(build, name))
+
     for todo in TODOS:
-        name = f"forward.todo{todo}"
-        exercise(name, 10)(_check(lambda e, t=todo: [_todo_part(e, t)], name))  # type: ignore[misc]
-    exercise("forward.whole", 20)(_check(lambda e: _whole(e) + _remark(e), "forward.whole"))
-    exercise("forward.tiling", 10)(_check(lambda e: [_tiling_part(e)], "forward.tiling"))
-    exercise("forward.stability", 10)(
-        _check(lambda e: [_stability_part(e), *_remark(e)], "forward.stability")
-    )
-    exercise("forward", 100)(_check(_everything, "forward"))
+        one(f"forward.todo{todo}", 10, TITLES[todo], lambda e, t=todo: [_todo_part(e, t)])  # type: ignore[misc]
+    whole, tiling = Text("The whole function", "整个函数"), Text("Tiling", "分块")
+    one("forward.whole", 20, whole, lambda e: _whole(e) + _remark(e))
+    one("forward.tiling", 10, tiling, lambda e: [_tiling_part(e)])
+    stability = Text("Stability", "数值稳定性")
+    one("forward.stability", 10, stability, lambda e: [_stability_part(e), *_remark(e)])
+    name = "flash_attention_forward_sim"
+    one("forward", 100, Text(name, name), _everything)
 
 
 def _everything(evidence: Evidence) -> list[Part]:

@@ -124,7 +124,7 @@ def _byte_cases(seed: int) -> tuple[Case, ...]:
     )
 
 
-@exercise("memory.score_bytes", points=15)
+@exercise("memory.score_bytes", points=15, title=Text("Bytes of the scores", "分数占多少字节"))
 def score_bytes(answer: Any, *, seed: int = 0) -> Marks:
     """score_bytes(batch, heads, n, bytes_per_element): bytes of S and P together."""
     hints = (
@@ -252,7 +252,9 @@ _ACCESS_HINTS = (
 )
 
 
-@exercise("memory.accesses", points=20)
+@exercise(
+    "memory.accesses", points=20, title=Text("Traffic of standard attention", "标准注意力的访存量")
+)
 def accesses(answer: Any, *, seed: int = 0) -> Marks:
     """standard_accesses(n, d): kernel → (reads, writes) in elements, of one head."""
     draw = random.Random(200 + seed)
@@ -372,7 +374,7 @@ def _intensity_cases(seed: int) -> tuple[Case, ...]:
     return tuple(Case(p, {"n": n, "d": d, "bytes_per_element": b}) for p, n, d, b in rows)
 
 
-@exercise("memory.intensity", points=20)
+@exercise("memory.intensity", points=20, title=Text("Arithmetic intensity", "算术强度"))
 def intensity(answer: Any, *, seed: int = 0) -> Marks:
     """attention_intensity(n, d, bytes_per_element): FLOP per byte of standard attention."""
     hints = (
@@ -519,7 +521,7 @@ _ROOF_FORM = Finding(
 )
 
 
-@exercise("memory.bound", points=20)
+@exercise("memory.bound", points=20, title=Text("Which side is the bound?", "瓶颈在哪一边？"))
 def bound(answer: Any, *, seed: int = 0) -> Marks:
     """roofline(flops, bytes_moved, peak_flops, bandwidth) → ('memory' or 'compute', seconds)."""
     cases, bounds, seconds = _roof_cases(seed), [], []
@@ -636,7 +638,9 @@ def _long_cases(seed: int) -> tuple[Case, ...]:
     )
 
 
-@exercise("memory.out_of_memory", points=25)
+@exercise(
+    "memory.out_of_memory", points=25, title=Text("From which length on?", "从多长开始放不下？")
+)
 def out_of_memory(answer: Any, *, seed: int = 0) -> Marks:
     """first_n_too_long(memory_bytes, batch, heads, d, bytes_per_element): the smallest such N."""
     hints = (

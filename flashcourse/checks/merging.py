@@ -263,7 +263,7 @@ def _order_finding(part: str, value: Tensor, want: Tensor) -> Finding:
     )
 
 
-@exercise("softmax.merge", points=30)
+@exercise("softmax.merge", points=30, title=Text("Merging two states", "合并两份状态"))
 def merge(answer: Any, *, seed: int = 0) -> Marks:
     """merge(state_a, state_b): two (m, l, O) of (rows, 1), (rows, 1), (rows, dim) → (m, l, O)."""
     names = [name for name, _, _ in _MERGE_PARTS]

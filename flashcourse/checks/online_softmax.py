@@ -161,7 +161,7 @@ def _safe_case(answer: Any, x: Tensor, form_only: bool) -> tuple[Finding | None,
     return problem, "wrong"
 
 
-@exercise("softmax.safe", points=15)
+@exercise("softmax.safe", points=15, title=Text("The safe softmax", "安全 softmax"))
 def safe(answer: Any, *, seed: int = 0) -> Marks:
     """safe_softmax(x): x (n,) → softmax of x (n,), in 3 passes."""
     parts: list[Part] = []
@@ -403,7 +403,9 @@ def _online_case(answer: Any, x: Tensor) -> dict[str, tuple[Finding, str]]:
     return {name: (finding, "wrong") for name, finding in found.items() if finding is not None}
 
 
-@exercise("softmax.online", points=20)
+@exercise(
+    "softmax.online", points=20, title=Text("Online softmax over elements", "逐元素的在线 softmax")
+)
 def online(answer: Any, *, seed: int = 0) -> Marks:
     """online_softmax(x): x (n,) → y, ms, ls, each (n,), the state after each element in ms, ls."""
     cases = (_online_case(answer, x) for x in _online_inputs(seed))
@@ -506,7 +508,7 @@ def _tile_case(answer: Any, seen: Tensor, tile: Tensor) -> dict[str, tuple[Findi
     return {name: (finding, "wrong") for name, finding in found.items() if finding is not None}
 
 
-@exercise("softmax.tiles", points=20)
+@exercise("softmax.tiles", points=20, title=Text("One tile, many rows", "一个块，多行同算"))
 def tiles(answer: Any, *, seed: int = 0) -> Marks:
     """online_update(m, l, x_tile): (rows, 1), (rows, 1), (rows, b) → m_new, l_new, (rows, 1)."""
     cases = (_tile_case(answer, seen, tile) for seen, tile in _tile_inputs(seed))

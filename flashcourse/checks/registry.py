@@ -11,7 +11,7 @@ from typing import Any
 
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.running import code_of, source_line
-from flashcourse.words import check_language, course_language
+from flashcourse.words import Text, check_language, course_language
 
 # One module for each lesson that has exercises; imported when first asked for.
 MODULES = ("memory_wall", "online_softmax", "forward", "v1_to_v2", "v3_and_v4")
@@ -19,21 +19,29 @@ MODULES = ("memory_wall", "online_softmax", "forward", "v1_to_v2", "v3_and_v4")
 
 @dataclass(frozen=True)
 class Exercise:
-    """id: as in `mark(id, …)`. points: the most it gives. check: (answer, seed=…) → Marks."""
+    """id: as in `mark(id, …)`. points: the most it gives. check: (answer, seed=…) → Marks.
+    title: what a reader sees.
+    """
 
     id: str
     points: float
     check: Callable[..., Marks]
+    title: Text
 
 
 _EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(id: str, points: float) -> Callable[[Callable[..., Marks]], Callable[..., Marks]]:
-    """Register the decorated check under `id`. It is called as check(answer, seed=…, **options)."""
+def exercise(
+    id: str, points: float, title: Text | None = None
+) -> Callable[[Callable[..., Marks]], Callable[..., Marks]]:
+    """Register the decorated check under `id`. It is called as check(answer, seed=…, **options).
+
+    title: on top of its cards and in the class report; without one they show the id.
+    """
 
     def register(check: Callable[..., Marks]) -> Callable[..., Marks]:
-        _EXERCISES[id] = Exercise(id, points, check)
+        _EXERCISES[id] = Exercise(id, points, check, title or Text(id, id))
         return check
 
     return register
@@ -46,6 +54,12 @@ def exercises() -> dict[str, Exercise]:
         if importlib.util.find_spec(full) is not None:
             importlib.import_module(full)
     return dict(_EXERCISES)
+
+
+def title_of(id: str) -> Text:
+    """The exercise's title; its id where it has none or is not known."""
+    known = exercises().get(id)
+    return known.title if known else Text(id, id)
 
 
 def mark(

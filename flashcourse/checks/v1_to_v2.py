@@ -125,7 +125,11 @@ _TRAFFIC = (
 _TRAFFIC_CASES = ((16, 4, 4, 8), (10, 3, 4, 3), (7, 5, 2, 16))
 
 
-@exercise("v1v2.traffic", points=20)
+@exercise(
+    "v1v2.traffic",
+    points=20,
+    title=Text("FlashAttention-1 and its traffic", "FlashAttention-1 与它的访存量"),
+)
 def check_traffic(answer: Any, *, seed: int = 0) -> Marks:
     """FlashAttention-1 and its HBM traffic: 2Nd + Tc(3Nd + 4N) (arXiv 2205.14135, Algorithm 1)."""
     findings: list[Finding | None] = [None, None, None]
@@ -312,7 +316,7 @@ _V2 = (
 )
 
 
-@exercise("v1v2.v2", points=25)
+@exercise("v1v2.v2", points=25, title=Text("FlashAttention-2, forward", "FlashAttention-2 前向"))
 def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     """FlashAttention-2, forward: O and L = m + log l (arXiv 2307.08691, Algorithm 1)."""
     data = inputs(12, 20, 5, 7, seed)
@@ -483,7 +487,7 @@ def printed_output(data: Inputs, block: int) -> Tensor:
     return torch.exp(S - 2 * block_maxima(S, block) + top) @ data.v / l
 
 
-@exercise("v1v2.misprint", points=10)
+@exercise("v1v2.misprint", points=10, title=Text("As printed, or not?", "照印的，还是不照？"))
 def check_misprint(answer: Any, *, seed: int = 0) -> Marks:
     """Which version of a line is right, by both errors (arXiv 2307.08691, Algorithm 1, line 10)."""
     findings: list[Finding | None] = [None, None, None]
@@ -600,7 +604,7 @@ def gradients(data: Inputs, dout: Tensor) -> Gradients:
     return Gradients(q.grad, k.grad, v.grad)
 
 
-@exercise("v1v2.backward", points=30)
+@exercise("v1v2.backward", points=30, title=Text("Recompute", "重计算"))
 def check_backward(answer: Any, *, seed: int = 0) -> Marks:
     """dq, dk, dv with P recomputed from L (arXiv 2307.08691, Algorithm 2)."""
     findings: list[Finding | None] = [None, None, None, None]

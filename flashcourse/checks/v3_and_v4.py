@@ -92,7 +92,7 @@ _UTILISATION_HINTS = (
 )
 
 
-@exercise("v3v4.schedule", points=20)
+@exercise("v3v4.schedule", points=20, title=Text("Two warpgroups", "两个 warpgroup"))
 def check_schedule(answer: Any, *, seed: int = 0) -> Marks:
     """Two warpgroups in ping-pong (FlashAttention-3, arXiv 2407.08608, §3.1; the model is ours)."""
     cases = [(32, tile_cycles(SMS[name])) for name in ("H100", "B200")]
@@ -193,7 +193,9 @@ _EXP2 = (
 PAPER_LARGEST, PAPER_MEAN = 8.77e-5, 5.43e-5  # FlashAttention-4, Table 2, degree 3, float32
 
 
-@exercise("v3v4.exp2", points=25)
+@exercise(
+    "v3v4.exp2", points=25, title=Text("2 to the x, by a polynomial", "用多项式算 2 的 x 次方")
+)
 def check_exp2(answer: Any, *, seed: int = 0) -> Marks:
     """2^x by range reduction and a cubic (FlashAttention-4, arXiv 2603.05451, §3.1, Table 2)."""
     fraction = torch.arange(1 << 14) / (1 << 14)
@@ -364,7 +366,7 @@ def rescales(data: Inputs, block: int, tau: float) -> int:
     return int((used[:, 1:] != used[:, :-1]).sum())
 
 
-@exercise("v3v4.rescale", points=30)
+@exercise("v3v4.rescale", points=30, title=Text("Conditional rescaling", "条件缩放"))
 def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
     """Conditional rescaling, τ in base 2 (FlashAttention-4, arXiv 2603.05451, §3.1.4)."""
     data, block = spread_inputs(seed), 4
@@ -482,7 +484,7 @@ _OVERFLOW = (
 )
 
 
-@exercise("v3v4.overflow", points=15)
+@exercise("v3v4.overflow", points=15, title=Text("The real bug", "真实的错误"))
 def check_overflow(answer: Any, *, seed: int = 0) -> Marks:
     """FP8 with a stale maximum (github.com/Dao-AILab/flash-attention, issues 2577 and 2716)."""
     findings: list[Finding | None] = [None, None]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flashcourse.checks.registry import title_of
 from flashcourse.collecting.roster import FILE, Roster, read_roster
 from flashcourse.collecting.storage import read_record
 from flashcourse.grading.export import grading_of
@@ -60,7 +62,8 @@ class Work:
 @dataclass(frozen=True)
 class Class:
     """One lesson's class. missing: listed students with no submission, as (id, name).
-    collected: collecting's record of each file that has a doubt or was refused."""
+    collected: collecting's record of each file that has a doubt or was refused.
+    titles: of the exercises, by grade id."""
 
     lesson: str
     title: Text
@@ -69,6 +72,7 @@ class Class:
     collected: tuple[dict[str, Any], ...] = ()
     roster: Roster = field(default_factory=Roster)
     anonymous: bool = False
+    titles: dict[str, Text] = field(default_factory=dict)
 
     @property
     def max_score(self) -> float:
@@ -107,8 +111,22 @@ def gather(root: Path, lesson: str, roster: Roster | None = None) -> Class:
     there = {work.student for work in works}
     missing = [(s.id, s.name) for s in roster.students if s.id not in there]
     collected = [e for e in record if any(note["kind"] != "repair" for note in e["notes"])]
-    title = read_title(root, lesson)
-    return Class(lesson, title, tuple(works), tuple(missing), tuple(collected), roster)
+    title, titles = read_title(root, lesson), exercise_titles(root, lesson)
+    return Class(
+        lesson, title, tuple(works), tuple(missing), tuple(collected), roster, titles=titles
+    )
+
+
+def exercise_titles(root: Path, lesson: str) -> dict[str, Text]:
+    """By grade id, of the exercise that each released test marks; nothing without a release."""
+    titles = {}
+    for path in sorted((root / "release").glob(f"*/{lesson}/{lesson}.ipynb")):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            graded = cell["metadata"].get("nbgrader", {})
+            named = re.search(r"""mark\(\s*["']([\w.]+)["']""", "".join(cell["source"]))
+            if graded.get("grade") and named:
+                titles[graded["grade_id"]] = title_of(named[1])
+    return titles
 
 
 def read_work(student: str, name: str, grading: dict[str, Any], path: Path) -> Work:

@@ -19,11 +19,14 @@ STOPPED = ("timed_out", "out_of_memory", "too_much_output", "killed")
 
 @dataclass(frozen=True)
 class Row:
-    """Success in one graded cell. counts: submissions by status, of `submissions` in all.
+    """Success in one graded cell. label: short; title: as the learners see it.
+
+    counts: submissions by status, of `submissions` in all.
     average: points of full marks, 0 to 1, over those that are marked."""
 
     grade_id: str
     label: str
+    title: Text
     points: float
     counts: dict[str, int]
     average: float | None
@@ -64,7 +67,9 @@ def success(known: Class) -> list[Row]:
             work.points[grade_id] for work in known.works if work.points.get(grade_id) is not None
         ]
         average = statistics.mean(p or 0 for p in marked) / worth if marked and worth else None
-        rows.append(Row(grade_id, label_of(grade_id), worth, dict(counts), average))
+        label = label_of(grade_id)
+        title = known.titles.get(grade_id) or Text(label, label)
+        rows.append(Row(grade_id, label, title, worth, dict(counts), average))
     return rows
 
 

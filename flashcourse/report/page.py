@@ -116,7 +116,7 @@ def success_section(rows: list[Row], lang: str) -> str:
     for row in rows:
         average = "–" if row.average is None else f"{100 * row.average:.0f} %"
         body += (
-            f'<tr><td>{escape(row.label)}</td><td class="n">{row.points:g}</td>'
+            f'<tr><td>{escape(row.title.in_(lang))}</td><td class="n">{row.points:g}</td>'
             f'<td class="n">{average}</td><td>{status_bar(row, lang)}</td></tr>'
         )
     present = [s for s in STATUSES if any(row.counts.get(s) for row in rows)]
@@ -141,7 +141,11 @@ def questions_section(known: Class, rows: list[Row], found: list[Pattern], lang:
             f'<div class="card ask"><p class="soft small">{count}</p><p>{question}</p></div>'
         )
     for row in hardest(rows)[:1]:
-        text = WORDS["weakest"].in_(lang).format(label=row.label, percent=100 * (row.average or 0))
+        text = (
+            WORDS["weakest"]
+            .in_(lang)
+            .format(label=row.title.in_(lang), percent=100 * (row.average or 0))
+        )
         cards.append(f'<div class="card ask"><p>{escape(text)}</p></div>')
     return section("questions", lang, "".join(cards) or f"<p>{WORDS['none'].in_(lang)}</p>")
 
@@ -197,7 +201,10 @@ def everybody_section(known: Class, rows: list[Row], lang: str) -> str:
     """One line a student, one coloured number an exercise."""
     head = f"<th>{WORDS['student'].in_(lang)}</th>"
     head += f'<th class="n">{WORDS["total"].in_(lang)}</th>'
-    head += "".join(f'<th class="n">{escape(row.label)}</th>' for row in rows)
+    head += "".join(
+        f'<th class="n" title="{escape(row.title.in_(lang), quote=True)}">{escape(row.label)}</th>'
+        for row in rows
+    )
     head += f"<th>{WORDS['outcome'].in_(lang)}</th>"
     body = "".join(student_row(work, rows, lang) for work in known.works)
     table = f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'

@@ -29,8 +29,8 @@ WORDS = {
     "ask": Text("{} of {} students are unsure here:", "{} / {} 名学生在这里没想清楚："),
     "ask_one": Text("1 of {} students is unsure here:", "1 / {} 名学生在这里没想清楚："),
     "weakest": Text(
-        "{label}: {percent:.0f} % of its points were reached, the least of all that were begun.",
-        "{label}：得分率 {percent:.0f} %，在做了的题中最低。",
+        "“{label}” got {percent:.0f} % of its points, the least of all that were begun.",
+        "“{label}”的得分率是 {percent:.0f} %，在做了的题中最低。",
     ),
     "misconceptions": Text("Misconceptions", "常见误解"),
     "students": Text("{} students · {}", "{} 名学生 · {}"),
