@@ -121,8 +121,10 @@ def finding_of(failure: Failure, todo: int | None = None) -> Finding:
 def _place(failure: Failure) -> tuple[str, str]:
     if failure.line is None:
         return "", ""
-    code = f": `{failure.source_line}`" if failure.source_line else ""
-    return f" (line {failure.line}{code})", f"（第 {failure.line} 行{code}）"
+    line, code = failure.line, failure.source_line
+    if not code:
+        return f" (line {line})", f"（第 {line} 行）"
+    return f" (line {line}: `{code}`)", f"（第 {line} 行：`{code}`）"
 
 
 def _unfinished(failure: Failure, place: Text) -> Text:

@@ -20,11 +20,11 @@ from flashcourse.collecting.notes import Note, doubt, repair
 from flashcourse.collecting.reading import OpenCell
 from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse
+from flashcourse.grading.set_up import without_set_up
 
 # Share of common words from which on two cells may be the same: of an answer as it was given,
 # the lessons' other cells have up to 0.21, finished answers mostly 0.3 to 0.7.
 ALIKE = 0.4
-SET_UP = "importlib.util.find_spec('flashcourse')"  # as `ast.unparse` writes it
 WORDS = re.compile(r"\w+|[^\w\s]")
 FENCED = re.compile(r"\s*```\w*\n(.*?)\n?```\s*", re.DOTALL)
 DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
@@ -447,22 +447,6 @@ def own_cells(
         source = without_set_up(cell.source) if cell.kind == "code" else cell.source
         if source.strip():
             yield anchor, replace(cell, source=source)
-
-
-def without_set_up(source: str) -> str:
-    """The code without the block that installs or unpacks the course's package."""
-    if SET_UP not in source.replace('"', "'"):
-        return source
-    tree = parse_plain(source)
-    rest = [
-        statement
-        for statement in (tree.body if tree else [])
-        if not (isinstance(statement, ast.If) and SET_UP in ast.unparse(statement.test))
-        and ast.unparse(statement) != "import importlib.util"
-    ]
-    if tree is None or len(rest) == len(tree.body):
-        return source
-    return "\n".join(ast.get_source_segment(source, statement) or "" for statement in rest)
 
 
 @lru_cache(maxsize=1024)  # a class hands in the same cells many times

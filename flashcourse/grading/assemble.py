@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse, plain
+from flashcourse.grading.set_up import without_set_up
 from flashcourse.grading.submission import Submission, SubmittedCell
 
 MAX_PARTS = 100  # of answers that were split: each has to be read once more
@@ -51,7 +52,9 @@ def assemble(course: CourseNotebook, submission: Submission) -> Plan:
             anchor = owner
         if _is_own(course, cell, owner, index, answers):
             role = "own" if cell.kind == "code" else "note"
-            own.setdefault(anchor, []).append(Planned(role, cell.source))
+            source = without_set_up(cell.source) if role == "own" else cell.source
+            if source.strip():
+                own.setdefault(anchor, []).append(Planned(role, source))
     planned = list(own.get(-1, []))
     for position, course_cell in enumerate(course.cells):
         planned.append(_planned(course_cell, answers.get(position), cells))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import sys
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import pytest
 
+from flashcourse.authoring.standalone import carry
 from flashcourse.grading.course import CourseNotebook, load_course
 from flashcourse.grading.grade import Settings, grade
 from flashcourse.grading.limits import Limits
@@ -43,20 +48,35 @@ def points(graded: Graded) -> dict[str, float | None]:
     return {m.grade_id: m.points for m in graded.marks if m.status != "manual"}
 
 
+def sample_notebook(student: str) -> tuple[Any, Any]:
+    """A student of the sample class, and what they hand in."""
+    sys.path.insert(0, str(ROOT / "examples"))
+    from sample_class import handed_in, read_submission
+
+    sample = read_submission(ROOT / "examples" / LESSON / f"{student}.py")
+    return sample, handed_in(sample, ROOT)
+
+
 @pytest.mark.parametrize("student", ["02-right-deferred", "05-todo-1-to-3", "08-block-max"])
 def test_a_sample_student_gets_what_is_deserved(
     pool: Pool, lesson: dict[str, CourseNotebook], student: str
 ) -> None:
-    sys.path.insert(0, str(ROOT / "examples"))
-    import nbformat
-    from sample_class import handed_in, read_submission
-
-    sample = read_submission(ROOT / "examples" / LESSON / f"{student}.py")
-    data = nbformat.writes(handed_in(sample, ROOT)).encode()
-    graded = grade(data, lesson, pool, SETTINGS)
+    sample, notebook = sample_notebook(student)
+    graded = grade(nbformat.writes(notebook).encode(), lesson, pool, SETTINGS)
     deserved = {k: v for k, v in sample.marks.items() if k in points(graded)}
     assert {k: points(graded)[k] for k in deserved} == deserved
     assert graded.outcome.kind == sample.outcome
+    assert graded.doubts == ()
+
+
+def test_a_notebook_that_carries_the_package_is_graded_like_any_other(
+    pool: Pool, lesson: dict[str, CourseNotebook]
+) -> None:
+    _, notebook = sample_notebook("02-right-deferred")
+    package = base64.b64encode(os.urandom(250_000)).decode()
+    notebook = carry(notebook, package, "en")
+    graded = grade(nbformat.writes(notebook).encode(), lesson, pool, SETTINGS)
+    assert sum(p or 0 for p in points(graded).values()) == 100
     assert graded.doubts == ()
 
 
