@@ -7,10 +7,13 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from flashcourse.grading.errors import GradingError
+from flashcourse.grading.outcome import KINDS
+from flashcourse.words import Text, course_language
 
 
 def add_parsers(subparsers: Any) -> None:
@@ -98,28 +101,65 @@ def write_json(path: Path, lesson: str, report: Any) -> None:
     path.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
+WORDS = {
+    "none": Text(
+        "No such submission in submitted/. `flashcourse collect` puts them there.",
+        "submitted/ 里没有这样的提交。请先用 `flashcourse collect` 收取。",
+    ),
+    "done": Text(
+        "{graded} graded, {unchanged} unchanged of {total}: {counts}",
+        "共 {total} 份：这次评了 {graded} 份，{unchanged} 份没有变化。{counts}",
+    ),
+    "look": Text(
+        "Please look at: {names} (flagged in the formgrader, with the reason)",
+        "请人工查看：{names}（formgrader 里有标记和原因）",
+    ),
+    "failed": Text("NOT graded: {student}: {why}", "没有评分：{student}：{why}"),
+    "stopped": Text(
+        "Stopped. Run the command again to go on from here.",
+        "已停止。再运行一次这个命令，就从这里继续。",
+    ),
+    "bar": Text(
+        "{done}/{total} done, {running} running, {failed} failed",
+        "完成 {done}/{total}，运行中 {running}，失败 {failed}",
+    ),
+    "left": Text(", {time} left", "，还需 {time}"),
+    "minutes": Text("{minutes} min {rest:02d} s", "{minutes} 分 {rest:02d} 秒"),
+    "seconds": Text("{rest} s", "{rest} 秒"),
+}
+
+
+def _words(name: str, **values: Any) -> str:
+    return WORDS[name].in_(course_language()).format(**values)
+
+
 def _say(report: Any, total: int, stopped: bool) -> None:
     if not total:
-        print("No such submission in submitted/. `flashcourse collect` puts them there.")
+        print(_words("none"))
         return
-    kinds: dict[str, int] = {}
-    for notebooks in report.summaries.values():
-        for summary in notebooks.values():
-            kind = summary["outcome"]["kind"]
-            kinds[kind] = kinds.get(kind, 0) + 1
-    counts = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in kinds.items())
-    print(f"{len(report.graded)} graded, {len(report.unchanged)} unchanged of {total}: {counts}")
+    kinds = Counter(
+        summary["outcome"]["kind"]
+        for notebooks in report.summaries.values()
+        for summary in notebooks.values()
+    )
+    english = course_language() == "en"
+    counts = (", " if english else "；").join(
+        f"{count} {kind.replace('_', ' ')}" if english else f"{KINDS[kind].zh} {count}"
+        for kind, count in kinds.items()
+    )
+    graded, unchanged = len(report.graded), len(report.unchanged)
+    print(_words("done", graded=graded, unchanged=unchanged, total=total, counts=counts))
     doubted = [
         student if student.isprintable() else ascii(student)  # a folder's name can hold anything
         for student, notebooks in sorted(report.summaries.items())
         if any(summary["doubts"] for summary in notebooks.values())
     ]
     if doubted:
-        print(f"Please look at: {', '.join(doubted)} (flagged in the formgrader, with the reason)")
+        print(_words("look", names=(", " if english else "、").join(doubted)))
     for student, why in sorted(report.failed.items()):
-        print(f"NOT graded: {student!r}: {why!r}", file=sys.stderr)
+        print(_words("failed", student=repr(student), why=repr(why)), file=sys.stderr)
     if stopped:
-        print("Stopped. Run the command again to go on from here.", file=sys.stderr)
+        print(_words("stopped"), file=sys.stderr)
 
 
 class Progress:
@@ -153,10 +193,11 @@ def progress_line(done: int, total: int, running: int, failed: int, left: float 
     width = 24
     filled = width * done // total if total else width
     bar = "#" * filled + " " * (width - filled)
-    rest = "" if left is None else f", {_duration(left)} left"
-    return f"[{bar}] {done}/{total} done, {running} running, {failed} failed{rest}"
+    counts = _words("bar", done=done, total=total, running=running, failed=failed)
+    rest = "" if left is None else _words("left", time=_duration(left))
+    return f"[{bar}] {counts}{rest}"
 
 
 def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+    return _words("minutes" if minutes else "seconds", minutes=minutes, rest=rest)

@@ -223,3 +223,10 @@ def test_the_progress_line_says_what_runs_and_how_long_it_will_take() -> None:
     assert progress_line(50, 100, 2, 1, 75.0) == (
         "[############            ] 50/100 done, 2 running, 1 failed, 1 min 15 s left"
     )
+
+
+def test_the_progress_line_speaks_the_teachers_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COURSE_LANG", "zh")
+    assert progress_line(50, 100, 2, 1, 75.0) == (
+        "[############            ] 完成 50/100，运行中 2，失败 1，还需 1 分 15 秒"
+    )
