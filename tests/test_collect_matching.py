@@ -227,10 +227,17 @@ def test_a_cell_that_stands_twice_in_the_lesson_is_known_by_its_place():
     assert answers == {"why": STUB, "how": "so"}
 
 
-def test_a_picture_in_an_answer_is_doubted_since_only_the_original_has_it():
-    cell = replace(prose("![](attachment:1.png)", "why"), pictures=True)
+def test_a_picture_stays_with_the_answer():
+    cell = replace(prose("![](attachment:1.png)", "why"), pictures={"1.png": {"image/png": "AA"}})
+    matching = match_cells(COURSE, (cell, *REST))
+    assert list(matching.pictures.values()) == [{"1.png": {"image/png": "AA"}}]
+    assert not [note for note in matching.notes if "attached" in note.text.en]
+
+
+def test_something_attached_that_is_no_picture_is_a_doubt():
+    cell = replace(prose("[see](attachment:1.pdf)", "why"), lost=True)
     _, notes = matched(cell, *REST)
-    assert kinds(notes, "why: a picture belongs to the answer") == ["doubt"]
+    assert kinds(notes, "why: something attached to the answer is only in") == ["doubt"]
 
 
 def test_prose_of_the_other_edition_is_not_taken_for_an_answer():

@@ -20,6 +20,7 @@ from flashcourse.collecting.notes import Note, doubt, repair
 from flashcourse.collecting.reading import OpenCell
 from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse
+from flashcourse.grading.pictures import Pictures
 from flashcourse.grading.set_up import without_set_up
 
 # Share of common words from which on two cells may be the same: of an answer as it was given,
@@ -33,10 +34,12 @@ DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 @dataclass
 class Matching:
     """owners: course cell by submitted cell, both by their number. answers: the source that was
-    taken for each answer cell of the course. notes: what had to be chosen or mended."""
+    taken for each answer cell of the course. pictures: those attached to the answers in words, by
+    the same number. notes: what had to be chosen or mended."""
 
     owners: dict[int, int] = field(default_factory=dict)
     answers: dict[int, str] = field(default_factory=dict)
+    pictures: dict[int, Pictures] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
 
     @property
@@ -259,6 +262,7 @@ def take_from_questions(
             text = bare(cells[index].source)
             if owner == position - 1 and text != question and text.startswith(question):
                 matching.answers[position] = text[len(question) :].strip()
+                take_pictures(position, course_cell.grade_id, [cells[index]], matching)
                 matching.notes.append(
                     doubt(
                         f"{course_cell.grade_id}: took the words below the question (cell "
@@ -277,8 +281,8 @@ def choose_answer(
     grade_id = course_cell.grade_id
     found = [index for index, owner in matching.owners.items() if owner == position]
     found = [index for index in sorted(found) if cells[index].source.strip()]
-    if course_cell.role == "manual" and any(cells[index].pictures for index in found):
-        matching.notes.append(picture_note(grade_id))
+    if course_cell.role == "manual":
+        take_pictures(position, grade_id, [cells[index] for index in found], matching)
     changed = [n for n in found if bare(cells[n].source) != bare(course_cell.shown)]
     if not found:
         matching.notes.append(
@@ -386,11 +390,17 @@ def chosen_note(grade_id: str, how: str, found: list[int], chosen: int) -> Note:
     )
 
 
-def picture_note(grade_id: str) -> Note:
-    return doubt(
-        f"{grade_id}: a picture belongs to the answer, and only the original shows it",
-        f"{grade_id}：回答里有图片，只有原文件里能看到",
-    )
+def take_pictures(position: int, grade_id: str, found: list[OpenCell], matching: Matching) -> None:
+    """All that is attached to the cells of an answer, whichever of their words are taken."""
+    for cell in found:
+        matching.pictures.setdefault(position, {}).update(cell.pictures)
+    if any(cell.lost for cell in found):
+        matching.notes.append(
+            doubt(
+                f"{grade_id}: something attached to the answer is only in the original",
+                f"{grade_id}：回答的一个附件只有原文件里能看到",
+            )
+        )
 
 
 def joined_note(grade_id: str, parts: list[int]) -> Note:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from flashcourse.collecting.notes import Note, Refused, repair
+from flashcourse.grading.pictures import Pictures, lift
 from flashcourse.grading.submission import MAX_CELLS, MAX_ITEMS
 
 # What people hand in instead: told by how the file starts.
@@ -31,13 +32,14 @@ NOT_NOTEBOOKS = (
 @dataclass(frozen=True)
 class OpenCell:
     """One submitted cell. kind: 'code', 'markdown'. grade_id, key: what it claims to be, or ''.
-    pictures: whether pictures are attached to it."""
+    pictures: those attached to it that can be kept. lost: whether something else was attached."""
 
     kind: str
     source: str
     grade_id: str = ""
     key: str = ""
-    pictures: bool = False
+    pictures: Pictures = field(default_factory=dict, compare=False)
+    lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,11 @@ def open_cell(raw: dict[str, Any]) -> OpenCell | None:
     kind = "code" if raw.get("cell_type") == "code" else "markdown"
     key = as_text(as_dict(metadata.get("flashcourse")).get("key")) or as_text(raw.get("id"))
     grade_id = as_text(as_dict(metadata.get("nbgrader")).get("grade_id"))
-    return OpenCell(kind, source, grade_id, key, bool(as_dict(raw.get("attachments"))))
+    attached, found = as_dict(raw.get("attachments")), Pictures()
+    if kind == "markdown":
+        source, found = lift(source, attached)
+    lost = "](lost:" in source or len(found) < len(attached)
+    return OpenCell(kind, source, grade_id, key, found, lost)
 
 
 def saved_forms(

@@ -22,7 +22,10 @@ def rebuild(course: CourseNotebook, cells: tuple[OpenCell, ...], matching: Match
         own.setdefault(anchor, []).append(own_node(cell, number))
     nodes = list(own.get(-1, []))
     for position, course_cell in enumerate(course.cells):
-        nodes.append(course_node(course_cell, matching.answers.get(position)))
+        node = course_node(course_cell, matching.answers.get(position))
+        if matching.pictures.get(position):
+            node["attachments"] = matching.pictures[position]
+        nodes.append(node)
         nodes += own.get(position, [])
     notebook = {
         "cells": nodes,
@@ -41,5 +44,8 @@ def course_node(cell: CourseCell, answer: str | None) -> dict[str, Any]:
 
 
 def own_node(cell: OpenCell, number: int) -> dict[str, Any]:
-    node = {"cell_type": cell.kind, "id": f"own-{number}", "metadata": {}, "source": cell.source}
+    node: dict[str, Any] = {"cell_type": cell.kind, "id": f"own-{number}", "metadata": {}}
+    node["source"] = cell.source
+    if cell.kind == "markdown" and cell.pictures:
+        node["attachments"] = cell.pictures
     return node | ({"outputs": [], "execution_count": None} if cell.kind == "code" else {})

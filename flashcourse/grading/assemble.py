@@ -6,10 +6,11 @@ experiments, are kept where they stood; they run in the student's process only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from flashcourse.grading.course import CourseCell, CourseNotebook
 from flashcourse.grading.names import bound_names, parse, plain
+from flashcourse.grading.pictures import Pictures
 from flashcourse.grading.set_up import without_set_up
 from flashcourse.grading.submission import Submission, SubmittedCell
 
@@ -22,13 +23,14 @@ class Planned:
 
     role: as in CourseCell, or 'own' (the student's own) and 'note' (their own prose).
     source: what is run or shown. course: the course's cell, None for the student's own.
-    changed: whether an answer differs from what was released.
+    changed: whether an answer differs from what was released. pictures: attached to its words.
     """
 
     role: str
     source: str
     course: CourseCell | None = None
     changed: bool = False
+    pictures: Pictures = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def assemble(course: CourseNotebook, submission: Submission) -> Plan:
             role = "own" if cell.kind == "code" else "note"
             source = without_set_up(cell.source) if role == "own" else cell.source
             if source.strip():
-                own.setdefault(anchor, []).append(Planned(role, source))
+                own.setdefault(anchor, []).append(Planned(role, source, pictures=cell.pictures))
     planned = list(own.get(-1, []))
     for position, course_cell in enumerate(course.cells):
         planned.append(_planned(course_cell, answers.get(position), cells))
@@ -83,8 +85,11 @@ def _is_own(
 def _planned(course: CourseCell, chosen: int | None, cells: list[SubmittedCell]) -> Planned:
     if course.role not in ("answer", "manual"):
         return Planned(course.role, course.source, course)
-    source = course.shown if chosen is None else cells[chosen].source
-    return Planned(course.role, source, course, not _same(source, course.shown))
+    if chosen is None:
+        return Planned(course.role, course.shown, course)
+    cell = cells[chosen]
+    changed = not _same(cell.source, course.shown) or bool(cell.pictures)
+    return Planned(course.role, cell.source, course, changed, cell.pictures)
 
 
 def match(course: CourseNotebook, cells: list[SubmittedCell]) -> dict[int, int]:

@@ -170,6 +170,8 @@ def _notebook(course: CourseNotebook, plan: Plan, run: Run) -> dict[str, Any]:
             node["execution_count"] = run.counts.get(index)
         elif cell.role in ("manual", "note"):
             node["source"] = without_script_links(cell.source)
+            if cell.pictures:
+                node["attachments"] = cell.pictures
         cells.append(node)
     metadata = copy.deepcopy(course.metadata)
     metadata.pop("widgets", None)

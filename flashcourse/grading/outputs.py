@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from flashcourse.grading.pictures import BASE64, KINDS
+
 _FIELDS = {
     "stream": {"name", "text"},
     "display_data": {"data", "metadata"},
@@ -53,8 +55,6 @@ def _well_formed(kind: Any, output: dict[str, Any]) -> bool:
 _TEXTS = frozenset(
     ("text/plain", "text/html", "text/markdown", "text/latex", "image/svg+xml", "application/json")
 )
-_PICTURES = frozenset(("image/png", "image/jpeg", "image/gif"))
-_BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 # MathJax makes a link of \\href{javascript:…}, and no cleaning looks into formulas.
 _SCRIPT_LINK = re.compile(r"((?:java|vb)script)(?=\s*:)", re.IGNORECASE)
 
@@ -69,7 +69,7 @@ def _shown(data: dict[str, str]) -> dict[str, str]:
     texts = {kind: text for kind, text in data.items() if kind in _TEXTS}
     for kind in texts.keys() - {"text/plain", "application/json"}:
         texts[kind] = without_script_links(texts[kind])
-    pictures = {k: v for k, v in data.items() if k in _PICTURES and _BASE64.fullmatch(v)}
+    pictures = {k: v for k, v in data.items() if k in KINDS and BASE64.fullmatch(v)}
     return {**texts, **pictures}
 
 
@@ -78,5 +78,5 @@ def _sizes(metadata: dict[str, Any]) -> dict[str, Any]:
     return {
         kind: {name: about[name] for name in ("width", "height") if type(about.get(name)) is int}
         for kind, about in metadata.items()
-        if kind in _PICTURES and isinstance(about, dict)
+        if kind in KINDS and isinstance(about, dict)
     }

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from flashcourse.grading.limits import MAX_NOTEBOOK
 from flashcourse.grading.names import MAX_PARSED
+from flashcourse.grading.pictures import Pictures, lift
 from flashcourse.words import Text
 
 MAX_CELLS = 1000
@@ -30,12 +31,14 @@ _NO_NOTEBOOK = Text("it is JSON, but not a notebook", "内容是 JSON，但不�
 
 @dataclass(frozen=True)
 class SubmittedCell:
-    """All that is taken from a submitted cell. grade_id, key: what it claims to be, or ''."""
+    """All that is taken from a submitted cell. grade_id, key: what it claims to be, or ''.
+    pictures: those attached to it."""
 
     kind: str
     source: str
     grade_id: str = ""
     key: str = ""
+    pictures: Pictures = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -118,12 +121,14 @@ def _raw_cells(notebook: dict[str, Any]) -> list[Any]:
 def _cell(raw: Any) -> SubmittedCell | None:
     if not isinstance(raw, dict):
         return None
-    source = _text(raw.get("source", raw.get("input", "")))
+    source, found = _text(raw.get("source", raw.get("input", ""))), Pictures()
     metadata = _dict(raw.get("metadata"))
     grade_id = _dict(metadata.get("nbgrader")).get("grade_id")
     key = _dict(metadata.get("flashcourse")).get("key") or raw.get("id")
     kind = "code" if raw.get("cell_type") == "code" else "markdown"
-    return SubmittedCell(kind, source, _name(grade_id), _name(key))
+    if kind == "markdown":
+        source, found = lift(source, raw.get("attachments"))
+    return SubmittedCell(kind, source[:MAX_SOURCE], _name(grade_id), _name(key), found)
 
 
 def _text(source: Any) -> str:
@@ -132,7 +137,7 @@ def _text(source: Any) -> str:
     if not isinstance(source, str):
         return ""
     # A lone surrogate can be written in JSON, but not in UTF-8.
-    return source[:MAX_SOURCE].encode("utf-8", "replace").decode().replace("\r\n", "\n")
+    return source.encode("utf-8", "replace").decode().replace("\r\n", "\n")
 
 
 def _dict(value: Any) -> dict[str, Any]:

@@ -111,6 +111,29 @@ def test_nothing_of_a_submission_runs_in_the_formgrader(run: Run) -> None:
     assert "javascript:" not in re.sub(r"<pre>.*?</pre>", "", body, flags=re.DOTALL)
 
 
+def test_pictures_in_an_answer_reach_the_formgrader_and_nothing_else_that_is_attached(
+    run: Run,
+) -> None:
+    config = Config()
+    configure(config)
+    colab = "![pasted](data:image/jpeg;base64,/9j/4AAQ)"
+    words = f"![paper](attachment:p.png) {colab} ![x](attachment:x.svg)"
+    words += " ![y](attachment\\:y) ![z](attachment&#58;z) [a][b]\n\n[b]: attachment:picture-9.png"
+    submitted = tiny.submitted({**tiny.RIGHT, "thinking": words})
+    (answer,) = [cell for cell in submitted["cells"] if cell["id"] == "thinking"]
+    answer["attachments"] = {
+        "p.png": {"image/png": "iVBORw0KGgo="},
+        "x.svg": {"image/svg+xml": "PHN2ZyBvbmxvYWQ9UlVOLz4="},
+        "y.png": {"image/png": '" onload="RUN'},
+    }
+    notebook = from_dict(finished(run(submitted)))
+    html, _ = HTMLExporter(config=config).from_notebook_node(notebook)
+    body = html[html.index("<main") :]
+    for picture in ("data:image/png;base64,iVBORw0KGgo=", "data:image/jpeg;base64,/9j/4AAQ"):
+        assert picture in body
+    assert "svg+xml" not in body and "onload" not in body
+
+
 @pytest.mark.parametrize("metadata", [5, [["a"]], None, "x"])
 def test_an_output_with_forged_metadata_is_left_out(metadata: Any) -> None:
     forged = {"output_type": "display_data", "data": {"text/plain": "x"}, "metadata": metadata}
