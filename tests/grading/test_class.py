@@ -18,6 +18,7 @@ from nbgrader import apps
 
 from flashcourse import cli
 from flashcourse.grading.cli import progress_line
+from flashcourse.words import use_language
 
 from . import tiny
 from .books import dump
@@ -225,8 +226,10 @@ def test_the_progress_line_says_what_runs_and_how_long_it_will_take() -> None:
     )
 
 
-def test_the_progress_line_speaks_the_teachers_language(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COURSE_LANG", "zh")
-    assert progress_line(50, 100, 2, 1, 75.0) == (
-        "[############            ] 完成 50/100，运行中 2，失败 1，还需 1 分 15 秒"
-    )
+def test_the_progress_line_speaks_the_teachers_language() -> None:
+    use_language("zh")
+    try:
+        line = progress_line(50, 100, 2, 1, 75.0)
+    finally:
+        use_language("en")
+    assert line == "[############            ] 完成 50/100，运行中 2，失败 1，还需 1 分 15 秒"
