@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import dis
 import linecache
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -215,7 +217,21 @@ def _record_once(
         end=tracer.end,
         lines=tracer.lines,
         truncated=tracer.truncated or watch.truncated or keeper.full,
+        reads_block_size=_reads(code_of(function), "block_size"),
     )
+
+
+@lru_cache(maxsize=16)  # one function is recorded many times
+def _reads(code: CodeType | None, name: str) -> bool:
+    """Whether the code loads the variable and does not set it."""
+    loaded = False
+    for step in dis.get_instructions(code) if code is not None else ():
+        # From Python 3.13 on, one instruction can be about two variables.
+        if name == step.argval or (isinstance(step.argval, tuple) and name in step.argval):
+            if step.opname.startswith("STORE"):
+                return False
+            loaded |= "LOAD" in step.opname
+    return loaded
 
 
 def _first_tensor(value: Any) -> Tensor | None:

@@ -76,6 +76,7 @@ class Record:
     start: out, m, l as first assigned; end: as they were at the end; lines: who assigned them.
     stub_line: the line of a `raise NotImplementedError` that was stepped over, or None.
     truncated: a limit on time, tiles or bytes cut the recording short.
+    reads_block_size: the function's code reads `block_size`, and nowhere sets it anew.
     """
 
     output: Tensor | None
@@ -95,6 +96,7 @@ class Record:
     lines: dict[str, int] = field(default_factory=dict)
     stub_line: int | None = None
     truncated: bool = False
+    reads_block_size: bool = False
 
     def to_data(self) -> dict[str, Any]:
         """The record as plain containers and CPU tensors, fit to cross a process border."""
@@ -158,6 +160,7 @@ class _Reader:
             lines=self._named(self._int, d["lines"], WHOLE),
             stub_line=self._optional(self._int, d["stub_line"]),
             truncated=self._bool(d["truncated"]),
+            reads_block_size=self._bool(d["reads_block_size"]),
         )
 
     def _tile(self, data: Any) -> Tile:
