@@ -137,9 +137,9 @@ def _base(base: Any, exponent: Any) -> float:
     """The base of a power, if the exponent is a tensor: of a tensor of bases, the first."""
     if not isinstance(exponent, Tensor):
         return 0.0
-    if isinstance(base, Tensor):
-        return float(base.detach().reshape(-1)[0]) if base.numel() else 0.0
-    return float(base)
+    if isinstance(base, Tensor) and base.numel() and not base.is_complex():
+        return float(base.detach().cpu().reshape(-1)[0])
+    return float(base) if isinstance(base, int | float) else 0.0
 
 
 def _spread(argument: Tensor) -> tuple[float | None, int]:

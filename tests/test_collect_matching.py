@@ -9,6 +9,7 @@ import pytest
 from flashcourse.collecting.matching import match_cells, own_cells
 from flashcourse.collecting.reading import OpenCell
 from flashcourse.grading.course import CourseCell, CourseNotebook
+from flashcourse.grading.pictures import lift
 
 F = 'def f(x):\n    # TODO 1\n    raise NotImplementedError("…")'
 G = 'def g(x):\n    # TODO 1\n    raise NotImplementedError("…")'
@@ -232,6 +233,16 @@ def test_a_picture_stays_with_the_answer():
     matching = match_cells(COURSE, (cell, *REST))
     assert list(matching.pictures.values()) == [{"1.png": {"image/png": "AA"}}]
     assert not [note for note in matching.notes if "attached" in note.text.en]
+
+
+def test_two_cells_of_one_answer_keep_a_picture_each():
+    seen = [
+        lift("![](attachment:image.png)", {"image.png": {"image/png": x}}) for x in ("AA", "BB")
+    ]
+    cells = [replace(prose(f"{n}: {text}", "why"), pictures=p) for n, (text, p) in enumerate(seen)]
+    (kept,) = match_cells(COURSE, (*cells, *REST)).pictures.values()
+    assert sorted(data["image/png"] for data in kept.values()) == ["AA", "BB"]
+    assert all(name in text for (text, p) in seen for name in p)
 
 
 def test_something_attached_that_is_no_picture_is_a_doubt():

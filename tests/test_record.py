@@ -215,6 +215,11 @@ def test_a_class_of_the_learners_has_no_hand_in_the_record():
     assert made.output is not None and bool((made.output == 1).all())
 
 
+def test_a_power_of_a_complex_number_is_left_to_torch():
+    made = record(lambda q, k, v, block_size=2: (1j**q).real.contiguous(), *inputs(), 2)
+    assert made.error is None and made.largest_exp_argument is None
+
+
 def test_a_power_of_e_is_an_exponential():
     def powers(q, k, v, block_size=2):
         return torch.full_like(q, math.e) ** torch.full_like(q, 3.0)

@@ -8,7 +8,6 @@ weaker than the text, or contradicts itself, becomes a note. So does an answer t
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -358,7 +357,7 @@ def join_parts(course_cell: CourseCell, parts: list[OpenCell]) -> str | None:
     overlap = sum(len(names) for names in made) != len(set().union(*made))
     fragment = any(is_fragment(part.source) for part in parts)
     complete = set(course_cell.defines) <= defined(text)
-    if overlap or not complete or (parse_plain(text) is None and parse(text) is None):
+    if overlap or not complete or parse(text) is None:
         return None
     return text if fragment or len([n for n in made if n]) > 1 else None
 
@@ -478,13 +477,6 @@ def is_fragment(source: str) -> bool:
     """Whether the code can't stand alone: it is indented, or is no Python by itself."""
     first = next((line for line in source.split("\n") if line.strip()), "")
     return bool(first) and (first[0] in " \t" or parse(source) is None)
-
-
-def parse_plain(source: str) -> ast.Module | None:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def bare(source: str) -> str:

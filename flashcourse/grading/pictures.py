@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ MOST = 16 * 2**20  # characters of base64 in one cell: a photograph or two
 _ATTACHED = re.compile(r"\]\(attachment:([^)\s]{1,300})\)")
 _WITHIN = re.compile(r"\]\(data:(image/(?:png|jpeg|gif));base64,([A-Za-z0-9+/=]+)\)")
 # nbconvert can't show a cell at all that asks for an attachment which isn't there.
-_OTHER = re.compile(r"attachment(?=[:\\&])(?::(picture-\d{1,6}\.\w{1,5})\))?")
+_OTHER = re.compile(r"attachment(?=[:\\&])(?::(picture-[0-9a-f]{16}\.\w{1,5})\))?")
 
 # As a notebook's `attachments`: by name, the base64 text by its media type.
 Pictures = dict[str, dict[str, str]]
@@ -25,7 +26,10 @@ def lift(words: str, attachments: Any) -> tuple[str, Pictures]:
     there, found = _usable(attachments), Pictures()
 
     def named(data: dict[str, str]) -> str:
-        name = f"picture-{len(found) + 1}.{next(iter(data)).partition('/')[2]}"
+        # By its content: cells of one answer can be joined, and no name stands for two pictures.
+        (kind, text), *_ = data.items()
+        mark = hashlib.sha256(text.encode()).hexdigest()[:16]
+        name = f"picture-{mark}.{kind.partition('/')[2]}"
         found[name] = data
         return f"](attachment:{name})"
 

@@ -13,6 +13,8 @@ from jupyter_client.manager import KernelManager
 from nbclient import NotebookClient
 from nbformat.notebooknode import NotebookNode
 
+from tests.environments.recipes import ROOT
+
 CELL_SECONDS = 300  # a guard against hanging
 VERSIONS = """
 import importlib.metadata as metadata, platform, sys
@@ -26,7 +28,7 @@ print("GPU:", torch.cuda.get_device_name() if torch.cuda.is_available() else "no
 # What a kernel runs first, for notebooks that are to find the GPU of pretend_cuda.py.
 GPU = f"""
 import sys
-sys.path.append({str(Path(__file__).resolve().parents[2])!r})
+sys.path.append({str(ROOT)!r})
 import tests.environments.pretend_cuda as pretended
 sys.path.pop()
 pretended.started = pretended.pretend_cuda()
