@@ -2,8 +2,8 @@
 
 Who loses what (100 points: TODO 1–6 10 each, whole 20, tiling 10, stability 10):
 
-- A function whose results are right in every respect, and that never looks at all keys at once,
-  gets all points of the TODOs, however it is written.
+- A function whose results are right in every respect, and that rescales from tile to tile
+  (`cuts.py`), gets all points of the TODOs, however it is written.
 - Otherwise each TODO is judged by its own relation on the learner's own earlier values. A wrong
   line loses that TODO's points and no other's: `whole` and `stability` ask for what the TODOs do
   not (every tile visited, the short last block, one tensor returned, inputs left alone, nothing
@@ -11,8 +11,9 @@ Who loses what (100 points: TODO 1–6 10 each, whole 20, tiling 10, stability 1
 - A function whose values can't be read by name is judged by its outputs. What they show to be
   right keeps its points; the TODO they point to, and `whole`, lose theirs.
 - What an unfinished or failing line keeps from being seen gives no points.
-- Softmax over all keys at once (SDPA too) has no online softmax in it: its right results give the
-  points of `whole` and `stability`, none of the TODOs' and none of `tiling`.
+- Softmax over all keys at once (SDPA too), openly, in disguise or in several passes, has no online
+  softmax in it: its right results give the points of `whole` and `stability`, none of the TODOs'
+  and none of `tiling`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from flashcourse.checks import cuts as cut
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
 from flashcourse.checks.forward_evidence import (
     Broken,
@@ -65,7 +67,7 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
     broken = evidence.diagnosis.broken.get(todo)
     if broken is not None:
         return _broken_part(part, todo, broken)
-    if evidence.right_numbers and not evidence.all_at_once:
+    if evidence.online:
         return _with_fault(evidence, part, todo) if todo == 1 else part
     if evidence.failure is not None:
         return _todo_before_failure(evidence, part, todo, evidence.failure)
@@ -78,6 +80,8 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
         return part
     if evidence.all_at_once:
         return replace(part, finding=_about("everything-at-once", _ALL_KEYS))
+    if evidence.right_numbers:
+        return replace(part, finding=evidence.cuts.finding)
     verdict = _verdict(evidence)
     if todo in verdict.shown:
         return part
@@ -372,7 +376,7 @@ def _tiling_part(evidence: Evidence) -> Part:
             error = run.record.error
             return replace(part, finding=finding_of(error), status=error.kind)
     finding = _too_large(narrow) or _too_wide(evidence, narrow) or _too_wide(evidence, wide)
-    finding = finding or _ignored(narrow, wide)
+    finding = finding or _ignored(narrow, wide) or _uncut(evidence)
     return replace(part, finding=finding)
 
 
@@ -423,6 +427,25 @@ def _ignored(narrow: Run, wide: Run) -> Finding | None:
     text = Text(
         f"block_size {NARROW} and block_size {WIDE} make the very same tensors in your code.",
         f"block_size 为 {NARROW} 和为 {WIDE} 时，你的代码生成的张量完全一样。",
+    )
+    return _about("block-size-ignored", text)
+
+
+def _uncut(evidence: Evidence) -> Finding | None:
+    """Right results that do not come of tiles, whatever the record shows.
+
+    Tiles whose every value has the skeleton's name and is right need no other proof.
+    """
+    if not evidence.right_numbers or (evidence.named and not evidence.faults):
+        return None
+    if not evidence.online:
+        return evidence.cuts.finding
+    if not evidence.cuts.before or not evidence.cuts.missing:
+        return None
+    key = evidence.cuts.missing[0]
+    text = Text(
+        f"With {cut.KEYS} keys and block_size {cut.BLOCK}, none of your tiles begins at key {key}.",
+        f"{cut.KEYS} 个 key、block_size 为 {cut.BLOCK} 时，你没有一个块从第 {key} 个 key 开始。",
     )
     return _about("block-size-ignored", text)
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.attention import attention
+from flashcourse.checks.cuts import Cuts, cuts
 from flashcourse.checks.forward_problems import (
     KEYS,
     NARROW,
@@ -64,6 +65,12 @@ class Run:
         tolerance = self.problem.tolerance + self.problem.rounding
         tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))
         return agrees(output.detach().cpu().double(), self.exact, tolerance)
+
+    @property
+    def precise(self) -> bool:
+        """Whether the numbers are right to more digits than float32 has."""
+        output = self.output
+        return output is not None and agrees(output.detach().cpu().double(), self.exact, 1e-11)
 
     @property
     def right_dtype(self) -> bool:
@@ -228,11 +235,13 @@ class Evidence:
         After all other runs, since a call that takes too long may be the last one allowed.
         """
         _ = self.runs, self.tiled, self.other_tensors, self.cross
-        problem = long(self.seed)
+        return self._called(long(self.seed), 2 * SECONDS)
+
+    def _called(self, problem: Problem, seconds: float) -> Run:
         if self.stopped is not None:
             return Run(problem, Record(None, "NoneType", error=self.stopped))
         q, k, v = problem.q, problem.k, problem.v
-        done = call(self.function, q, k, v, seconds=2 * SECONDS, block_size=problem.block)
+        done = call(self.function, q, k, v, seconds=seconds, block_size=problem.block)
         output = done.value if isinstance(done.value, Tensor) else None
         return Run(problem, Record(output, type(done.value).__name__, error=done.error))
 
@@ -301,6 +310,38 @@ class Evidence:
             for run in self.tiled.values()
             for made in run.record.tensors
         )
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Between which keys the function rescales, by its output alone.
+
+        After the recorded runs, since a call that takes too long may be the last one allowed.
+        """
+        _ = self.runs, self.tiled, self.other_tensors, self.cross
+        dtype = torch.float64 if self.compared["float64"].precise else torch.float32
+        return cuts(self._output, dtype)
+
+    def _output(self, problem: Problem) -> Tensor | None:
+        if self.all_else_right and self.stopped is None:
+            return self._called(problem, SECONDS).output  # not recorded: that takes 20 times longer
+        return self.run(problem).output
+
+    @property
+    def online(self) -> bool:
+        """Whether right numbers come out of a running softmax, however it is written."""
+        if not self.right_numbers or self.all_at_once:
+            return False
+        return bool(self.cuts.before) or (self.cuts.range != "same" and self.openly_tiled)
+
+    @property
+    def openly_tiled(self) -> bool:
+        """Whether each score is in a recorded exponential that looks at one tile of keys."""
+        for block, run in self.tiled.items():
+            made = [made for made in run.record.tensors if made.exponents is not None]
+            widest = max((m.exponents or 0 for m in made), default=0)
+            if widest > block or sum(m.elements for m in made) < KEYS * KEYS:
+                return False
+        return True
 
     @cached_property
     def seen(self) -> frozenset[int]:

@@ -720,6 +720,14 @@ TABLE = (
         _SCORES,
     ),
     _m(
+        "maximum-of-all-keys",
+        0,
+        "When your code computes the first exponential of a row, has it seen the row's last key?",
+        "你的代码计算一行的第一个指数时，是不是已经看过这一行的最后一个 key？",
+        _M,
+        _NEW_MAX,
+    ),
+    _m(
         "block-size-ignored",
         0,
         "What changes in your run when block_size changes?",

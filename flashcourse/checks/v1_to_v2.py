@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.attention import attention, scores
+from flashcourse.checks.cuts import BLOCK, whole_rows
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.probe import Failure, Outcome, Part, call, finding_of, judge, tensor_problem
 from flashcourse.checks.registry import exercise
@@ -117,7 +118,13 @@ def block_maxima(S: Tensor, block: int) -> Tensor:
 # ---------------------------------------------------------------- exercise 1: traffic
 
 _TRAFFIC = (
-    (8.0, Text("The output is exact attention.", "输出就是精确注意力。")),
+    (
+        8.0,
+        Text(
+            "The output is exact attention, rescaled from tile to tile.",
+            "输出就是精确注意力，由逐块重新缩放得到。",
+        ),
+    ),
     (6.0, Text("The elements read are counted right.", "读的元素数对了。")),
     (6.0, Text("The elements written are counted right.", "写的元素数对了。")),
 )
@@ -149,6 +156,7 @@ def check_traffic(answer: Any, *, seed: int = 0) -> Marks:
             _written_finding(value[2], rows, dim, block_q, block_kv),
         )
         findings = [old or new for old, new in zip(findings, found, strict=True)]
+    findings[0] = findings[0] or whole_rows(answer, block_q=BLOCK, block_kv=BLOCK)
     return judge(
         "v1v2.traffic", [Part(*part, f) for part, f in zip(_TRAFFIC, findings, strict=True)]
     )
@@ -326,12 +334,13 @@ def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     value = unpack(outcome, ("out", "L"))
     if isinstance(value, Finding):
         return all_failed("v1v2.v2", _V2, value)
-    found = (
-        _output_finding(value[0], data, 4, "out"),
-        _lse_finding(value[1], data),
-        _changed_finding(outcome) or _deferred_finding(record(answer, *data, block_size=4), data),
-        _robust_finding(answer, seed),
-    )
+    wrong = _output_finding(value[0], data, 4, "out")
+    robust = _robust_finding(answer, seed)
+    tiled = _changed_finding(outcome)
+    tiled = tiled or _deferred_finding(record(answer, *data, block_size=4), data)
+    if not (wrong or tiled or robust):
+        tiled = whole_rows(answer, block_size=BLOCK)
+    found = (wrong, _lse_finding(value[1], data), tiled, robust)
     return judge("v1v2.v2", [Part(*part, f) for part, f in zip(_V2, found, strict=True)])
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.attention import attention, scores
+from flashcourse.checks.cuts import BLOCK, whole_rows
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.probe import Part, call, finding_of, judge, tensor_problem
 from flashcourse.checks.registry import exercise
@@ -385,7 +386,8 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
             None,
         )
         findings = [old or new for old, new in zip(findings, found, strict=True)]
-    findings[3] = findings[0] or _stale_finding(answer, data, block)
+    stale = findings[0] or _stale_finding(answer, data, block)
+    findings[3] = stale or whole_rows(answer, block_size=BLOCK)
     return judge("v3v4.rescale", [_part(p, f) for p, f in zip(_RESCALE, findings, strict=True)])
 
 

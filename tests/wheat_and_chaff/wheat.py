@@ -641,4 +641,40 @@ def wheat_everything_transposed(q, k, v, block_size=2):
     return out.T.contiguous()
 
 
+def wheat_weights_normalised_in_the_tile(q, k, v, block_size=2):
+    """The factor of the old output is 1 − l_block / l_new, which loses a very small one."""
+    seq_len, dim = q.shape
+    out = torch.zeros(seq_len, v.shape[1], dtype=q.dtype, device=q.device)
+    m = torch.full((seq_len, 1), -math.inf, dtype=q.dtype, device=q.device)
+    l = torch.zeros(seq_len, 1, dtype=q.dtype, device=q.device)
+    for i in range(0, seq_len, block_size):
+        q_block = q[i : i + block_size] / math.sqrt(dim)
+        m_i, l_i, out_i = (t[i : i + block_size] for t in (m, l, out))
+        for j in range(0, k.shape[0], block_size):
+            S_ij = q_block @ k[j : j + block_size].T
+            m_block = S_ij.max(dim=1, keepdim=True).values
+            m_new = torch.maximum(m_i, m_block)
+            P_ij = torch.exp(S_ij - m_new)
+            l_block = P_ij.sum(dim=1, keepdim=True)
+            l_new = torch.exp(m_i - m_new) * l_i + l_block
+            out_i = (1 - l_block / l_new) * out_i + (P_ij / l_new) @ v[j : j + block_size]
+            m_i, l_i = m_new, l_new
+        out[i : i + block_size] = out_i
+    return out
+
+
+def wheat_scores_in_float32_and_the_rest_in_float64(q, k, v, block_size=2):
+    outs = []
+    for c in q.float().split(block_size):
+        top = torch.full((len(c), 1), -math.inf, dtype=torch.float64, device=q.device)
+        total, acc = torch.zeros_like(top), torch.zeros_like(top) * v[:1].double()
+        for x, y in zip(k.float().split(block_size), v.split(block_size), strict=True):
+            s = (c @ x.T).double() / math.sqrt(q.shape[1])
+            higher = torch.maximum(top, s.amax(1, keepdim=True))
+            w, a = torch.exp(s - higher), torch.exp(top - higher)
+            total, acc, top = a * total + w.sum(1, keepdim=True), a * acc + w @ y.double(), higher
+        outs.append(acc / total)
+    return torch.cat(outs).to(q.dtype)
+
+
 WHEAT = {name: f for name, f in sorted(globals().items()) if name.startswith("wheat_")}

@@ -1,0 +1,86 @@
+"""A function that has no running softmax in it gets what torch's own attention gets, however it is
+written; one that has loses nothing by it."""
+
+from __future__ import annotations
+
+import linecache
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+import torch
+
+from flashcourse.checks import mark
+from flashcourse.checks.cuts import FAR, far_apart
+from wheat_and_chaff.chaff import CHAFF
+from wheat_and_chaff.whole_rows import WHOLE_ROWS, body
+
+OPENLY = next(c.marks for c in CHAFF if c.name == "torch's own attention")
+
+
+def compiled(name: str, source: str):
+    file = f"<whole rows: {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(True), file)
+    namespace = {"torch": torch, "math": math, "np": np}
+    exec(compile(source, file, "exec"), namespace)
+    return namespace["flash_attention_forward_sim"]
+
+
+@pytest.mark.parametrize("name", WHOLE_ROWS)
+def test_a_disguise_gains_nothing(name: str) -> None:
+    marks = mark("forward", compiled(name, WHOLE_ROWS[name]), seed=5)
+    said = [finding.text.en for finding in marks.findings]
+    assert marks.points == OPENLY, said
+    assert marks.findings[0].misconception in ("maximum-of-all-keys", "everything-at-once", None)
+
+
+OWN_TILES = """
+    tile = {tile}
+    outs = []
+    for c in q.split(block_size):
+        top = torch.full((len(c), 1), -math.inf, dtype=q.dtype)
+        total, sums = torch.zeros_like(top), torch.zeros(len(c), v.shape[1], dtype=q.dtype)
+        for x, y in zip(k.split(tile), v.split(tile)):
+            z = c @ x.T / math.sqrt(q.shape[1])
+            higher = torch.maximum(top, z.amax(1, keepdim=True))
+            w, a = torch.exp(z - higher), torch.exp(top - higher)
+            total, sums, top = a * total + w.sum(1, keepdim=True), a * sums + w @ y, higher
+        outs.append(sums / total)
+    return torch.cat(outs)
+"""
+
+
+@pytest.mark.parametrize(("tile", "points"), [("block_size", 100), ("2", 90), ("4", 90)])
+def test_whoever_cuts_elsewhere_than_block_size_says_loses_the_points_of_tiling(
+    tile: str, points: float
+) -> None:
+    marks = mark("forward", compiled(tile, body(OWN_TILES.replace("{tile}", tile))))
+    assert marks.points == points, [finding.text.en for finding in marks.findings]
+    assert [f.misconception for f in marks.findings] == ["block-size-ignored"] * (points < 100)
+
+
+def decimal_attention(row: int, column: int) -> Decimal:
+    """One number of exact attention on the inputs of the test, without any float."""
+    problem = far_apart(torch.float64, FAR[torch.float64], backwards=False)
+    scale = 1 / Decimal(problem.q.shape[1]).sqrt()
+    scores = [
+        sum(map(Decimal.__mul__, map(Decimal, problem.q[row].tolist()), map(Decimal, key)))
+        for key in problem.k.tolist()
+    ]
+    weights = [(score * scale).exp() for score in scores]
+    values = [Decimal(x) for x in problem.v[:, column].tolist()]
+    return sum(map(Decimal.__mul__, weights, values)) / sum(weights)
+
+
+def test_the_number_that_is_asked_for_is_exact_attention() -> None:
+    """exp(−800) · 1e250: a softmax over whole rows gives 0, so the message names what is lost."""
+    marks = mark("forward", compiled("sigmoid", WHOLE_ROWS["a sigmoid"]))
+    text = marks.findings[0].text
+    exact = f"{decimal_attention(2, 2):.3e}".replace("E-", "e−").replace("e-", "e−")
+    assert exact == "3.668e−98"
+    assert exact in text.en
+    assert exact in text.zh
+    problem = far_apart(torch.float64, FAR[torch.float64], backwards=False)
+    scores = problem.q @ problem.k.T / math.sqrt(problem.q.shape[1])
+    assert (torch.softmax(scores, -1) @ problem.v)[2, 2] == 0
