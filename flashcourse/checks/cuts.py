@@ -8,15 +8,16 @@ weight is exp(−600) = 10^−261 at first. Times a value of 10^250 it goes into
 without any subtraction, exp(800) overflows.)
 
 The two keys stand side by side, so it also shows that one tile ends and the next begins between
-them. Every two neighbours have a row of q of their own, once in either order, since a loop over
-keys may run backwards.
+them. All rows of a block of q have theirs at the same place, since a base that the block shares is
+another mistake. Each place is tried in either order, since a loop over keys may run backwards.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -30,9 +31,12 @@ from flashcourse.checks.probe import call
 from flashcourse.words import Text
 
 KEYS, BLOCK = 12, 3
-NEAR = 0.05  # as near as numbers with one digit less than the smallest normal one come
+BETWEEN_TILES = range(BLOCK, KEYS, BLOCK)
+# Two sets of four, a place for each block of rows. The first and the last nobody has both.
 ENDS = {1, KEYS - 1}
-BETWEEN_TILES = frozenset(range(BLOCK, KEYS, BLOCK))
+PLACES: list[tuple[int, ...]] = [(*BETWEEN_TILES, end) for end in ENDS]
+ELSEWHERE: list[tuple[int, ...]] = [(2, 4, 5, 1), (7, 8, 10, 11)]
+NEAR = 0.05  # as near as numbers with one digit less than the smallest normal one come
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,7 @@ class Far:
     exp(−below − above) is 0 in the dtype, but neither exp(−below) · value nor the result is.
     """
 
+    dtype: torch.dtype
     below: float
     above: float
     value: float
@@ -52,30 +57,35 @@ class Far:
         return self.value * math.exp(-self.below) * math.exp(-self.above)
 
 
-FAR = {torch.float64: Far(600.0, 200.0, 1e250), torch.float32: Far(70.0, 50.0, 1e30)}
-# For whoever writes α·l_old / l_new as 1 − l_block / l_new, which is 0 where α is very small.
-STEP = {torch.float64: Far(738.0, 8.0, 1e250), torch.float32: Far(98.5, 6.0, 1e30)}
+TRIES = [
+    Far(torch.float64, 600.0, 200.0, 1e250),
+    # For whoever writes α·l_old / l_new as 1 − l_block / l_new, which is 0 where α is very small,
+    # and for scores in float32 with all else in float64: nothing given is out of float32's range.
+    Far(torch.float64, 738.0, 8.0, 1e30),
+    # The same for whoever computes in float32.
+    Far(torch.float32, 70.0, 50.0, 1e30),
+    Far(torch.float32, 98.5, 6.0, 1e30),
+]
 
 
 @dataclass(frozen=True)
 class Cuts:
-    """before: the keys (1 to 11 of 0 to 11) with which something new begins. In tiles: 3, 6, 9.
+    """before: of the keys tried (of 0 to 11), those with which a tile begins. Right: 3, 6, 9.
 
-    dtype: float64 or float32, the one of the tensors. left: what the output has of the low key
-    before key 3. range: 'wider' if the function computes in numbers for which nothing here is far
-    apart, such as Python's Decimal, 'narrower' if it returns float16, which holds none of this.
-    Neither shows any cut.
+    left: what the output has of the low key before key 3. range: 'wider' if the function computes
+    in numbers for which nothing here is far apart, such as Python's Decimal, 'narrower' if it
+    returns float16, which holds none of this. Neither shows any cut.
     """
 
     before: frozenset[int]
-    dtype: torch.dtype
+    far: Far
     left: float = math.nan
     range: str = "same"
 
     @property
     def missing(self) -> list[int]:
         """The keys with which a tile should begin and none does."""
-        return sorted(BETWEEN_TILES - self.before)
+        return sorted(set(BETWEEN_TILES) - self.before)
 
     @property
     def finding(self) -> Finding:
@@ -94,7 +104,7 @@ class Cuts:
                 f"你用的数，范围比输入的数更{zh}，因此看不出你是否逐块重新缩放。"
                 "请用 q 的 dtype 计算。",
             )
-        far = FAR[self.dtype]
+        far = self.far
         apart, right, left = f"{far.below + far.above:.0f}", number(far.left), number(self.left)
         large = f"{far.value:.0e}".replace("+", "")
         why = _WHOLE_ROW if self.left == 0 else Text("", "")
@@ -115,7 +125,7 @@ _WHOLE_ROW = Text(
 def whole_rows(function: Callable[..., Any], **blocks: int) -> Finding | None:
     """What is wrong with a function that returns a tuple, `out` first, and has no running softmax.
 
-    blocks: its block sizes by name, each of them `BLOCK`. It computes in float64.
+    blocks: its block sizes by name, each of them `BLOCK`.
     """
 
     def output_of(p: Problem) -> Tensor | None:
@@ -123,51 +133,57 @@ def whole_rows(function: Callable[..., Any], **blocks: int) -> Finding | None:
         out = value[0] if isinstance(value, tuple | list) and value else None
         return out if isinstance(out, Tensor) else None
 
-    found = cuts(output_of, torch.float64)
+    found = cuts(output_of)
     return None if found.before else found.finding
 
 
-def far_apart(dtype: torch.dtype, far: Far, backwards: bool) -> Problem:
-    """Row c − 1 of q has its low and its high score on either side of a cut before key c."""
+def far_apart(far: Far, places: tuple[int, ...], backwards: bool) -> Problem:
+    """In each block of rows, the low and the high score on either side of a cut before one key."""
     scores = torch.full((KEYS, KEYS), far.below, dtype=torch.float64)
-    for cut in range(1, KEYS):
-        lower, higher = _sides(cut, backwards)
-        scores[cut - 1, lower], scores[cut - 1, higher] = 0.0, far.below + far.above
-    keys = torch.eye(KEYS, dtype=dtype)
-    return Problem("far apart", (scores * math.sqrt(KEYS)).to(dtype), keys, far.value * keys, BLOCK)
+    for block, place in enumerate(places):
+        rows = slice(block * BLOCK, (block + 1) * BLOCK)
+        low, high = _sides(place, backwards)
+        scores[rows, low], scores[rows, high] = 0.0, far.below + far.above
+    q, k = (scores * math.sqrt(KEYS)).to(far.dtype), torch.eye(KEYS, dtype=far.dtype)
+    return Problem("far apart", q, k, far.value * k, BLOCK)
 
 
-def _sides(cut: int, backwards: bool) -> tuple[int, int]:
-    return (cut, cut - 1) if backwards else (cut - 1, cut)
+def _sides(place: int, backwards: bool) -> tuple[int, int]:
+    return (place, place - 1) if backwards else (place - 1, place)
 
 
-def cuts(output_of: Callable[[Problem], Tensor | None], dtype: torch.dtype) -> Cuts:
+def cuts(output_of: Callable[[Problem], Tensor | None]) -> Cuts:
     """Where a function begins anew, of 12 keys with block_size 3.
 
     output_of: what it returns for a problem, None if that is no tensor; it must not raise.
-    dtype: the one in which it computes, float64 or float32.
     """
-    first = _cuts(output_of, dtype, FAR[dtype])
-    if first.before or first.range != "same":
-        return first
-    return replace(first, before=_cuts(output_of, dtype, STEP[dtype]).before)
+    tried = []
+    for places, far in itertools.product((PLACES, ELSEWHERE), TRIES):
+        tried.append(_cuts(output_of, far, places))
+        if tried[-1].before:
+            return tried[-1]
+    return next((each for each in tried if each.left == 0), tried[0])
 
 
-def _cuts(output_of: Callable[[Problem], Tensor | None], dtype: torch.dtype, far: Far) -> Cuts:
+def _cuts(
+    output_of: Callable[[Problem], Tensor | None], far: Far, places: list[tuple[int, ...]]
+) -> Cuts:
     """Whoever works key by key has no past before the first one, and meets it at one end only.
 
     Cuts at both ends are no cuts: the numbers reach further than the dtype's.
     """
-    left: dict[int, list[float]] = {cut: [] for cut in range(1, KEYS)}
-    for backwards in (False, True):
-        output = output_of(far_apart(dtype, far, backwards))
-        if output is not None and output.dtype == torch.float16:
-            return Cuts(frozenset(), dtype, range="narrower")
-        if output is not None and output.shape == (KEYS, KEYS):
-            got = output.detach().cpu().double()
-            for cut in left:
-                left[cut].append(float(got[cut - 1, _sides(cut, backwards)[0]]))
-    found = {cut for cut, each in left.items() if any(abs(x / far.left - 1) < NEAR for x in each)}
+    left: dict[int, list[float]] = {}
+    for four, backwards in itertools.product(places, (False, True)):
+        output = output_of(far_apart(far, four, backwards))
+        if output is None or output.shape != (KEYS, KEYS):
+            return Cuts(frozenset(), far)
+        if output.dtype == torch.float16:
+            return Cuts(frozenset(), far, range="narrower")
+        got = output.detach().cpu().double()
+        for block, place in enumerate(four):
+            low, _ = _sides(place, backwards)
+            left.setdefault(place, []).append(float(got[block * BLOCK, low]))
+    found = {place for place, x in left.items() if any(abs(n / far.left - 1) < NEAR for n in x)}
     if found >= ENDS:
-        return Cuts(frozenset(), dtype, range="wider")
-    return Cuts(frozenset(found), dtype, next(iter(left[BLOCK]), math.nan))
+        return Cuts(frozenset(), far, range="wider")
+    return Cuts(frozenset(found), far, left.get(BLOCK, [math.nan])[0])

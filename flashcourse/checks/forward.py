@@ -11,9 +11,9 @@ Who loses what (100 points: TODO 1–6 10 each, whole 20, tiling 10, stability 1
 - A function whose values can't be read by name is judged by its outputs. What they show to be
   right keeps its points; the TODO they point to, and `whole`, lose theirs.
 - What an unfinished or failing line keeps from being seen gives no points.
-- Softmax over all keys at once (SDPA too), openly, in disguise or in several passes, has no online
-  softmax in it: its right results give the points of `whole` and `stability`, none of the TODOs'
-  and none of `tiling`.
+- Softmax over all keys at once (SDPA too), openly or in disguise, has no online softmax in it: its
+  right results give the points of `whole` and `stability`, none of the TODOs' and none of `tiling`.
+  Softmax in several passes over the tiles has none either, but its scores and tiles are right.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 from flashcourse.checks import cuts as cut
-from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
+from flashcourse.checks.forward_behaviour import ALL, Verdict, judge_behaviour
 from flashcourse.checks.forward_evidence import (
     Broken,
     Evidence,
@@ -80,12 +80,26 @@ def _todo_part(evidence: Evidence, todo: int) -> Part:
         return part
     if evidence.all_at_once:
         return replace(part, finding=_about("everything-at-once", _ALL_KEYS))
-    if evidence.right_numbers:
+    if evidence.right_numbers and not (todo == 2 and evidence.all_recorded):
         return replace(part, finding=evidence.cuts.finding)
     verdict = _verdict(evidence)
-    if todo in verdict.shown:
+    if todo in verdict.shown & _can_be_shown(evidence):
         return part
     return replace(part, finding=verdict.finding, status=_status_of_nothing(evidence))
+
+
+def _can_be_shown(evidence: Evidence) -> frozenset[int]:
+    """What outputs may show of a function whose values can't be read by name.
+
+    Where no tile's exponentials were recorded, nobody knows that there were tiles. Right across
+    tiles without a running softmax, only the scores are certain to be right, unless the one mistake
+    is known that makes it look so.
+    """
+    if not evidence.right_across_tiles:
+        return ALL if evidence.tiles_recorded else frozenset()
+    if evidence.rescales or not evidence.all_recorded:
+        return ALL if evidence.rescales else frozenset()
+    return ALL if _verdict(evidence).finding.todo else frozenset({2})
 
 
 def _broken_part(part: Part, todo: int, broken: Broken) -> Part:
@@ -432,14 +446,16 @@ def _ignored(narrow: Run, wide: Run) -> Finding | None:
 
 
 def _uncut(evidence: Evidence) -> Finding | None:
-    """Right results that do not come of tiles, whatever the record shows.
+    """Results that do not come of tiles, whatever the record shows.
 
     Tiles whose every value has the skeleton's name and is right need no other proof.
     """
-    if not evidence.right_numbers or (evidence.named and not evidence.faults):
+    if evidence.named and not evidence.faults and {2, 3, 4, 5, 6} <= evidence.seen:
         return None
-    if not evidence.online:
-        return evidence.cuts.finding
+    if not evidence.right_across_tiles:
+        return None if evidence.named or evidence.tiles_recorded else Finding(_NO_TILES)
+    if not evidence.rescales:  # several passes over the tiles, or no maximum, do without
+        return None if evidence.all_recorded else evidence.cuts.finding
     if not evidence.cuts.before or not evidence.cuts.missing:
         return None
     key = evidence.cuts.missing[0]
@@ -448,6 +464,12 @@ def _uncut(evidence: Evidence) -> Finding | None:
         f"{cut.KEYS} 个 key、block_size 为 {cut.BLOCK} 时，你没有一个块从第 {key} 个 key 开始。",
     )
     return _about("block-size-ignored", text)
+
+
+_NO_TILES = Text(
+    "Nothing shows that your code works tile by tile: no exponential of a tile's scores was seen.",
+    "看不出你的代码在逐块计算：没有见到任何一个块的分数的指数。",
+)
 
 
 def _stability_part(evidence: Evidence) -> Part:
@@ -467,6 +489,8 @@ def _stability_part(evidence: Evidence) -> Part:
     exact = not evidence.diagnosis.broken and all(run.right for run in runs)
     if exact:
         return part
+    if not (evidence.named or evidence.tiles_recorded or evidence.right_across_tiles):
+        return replace(part, finding=Finding(_NO_TILES))
     if _at_fault(evidence):
         return _no_more_than(evidence, part, runs)
     return replace(part, passed=Text("No overflow under large scores.", "分数很大时也没有溢出。"))

@@ -30,7 +30,7 @@ from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
 from flashcourse.checks.probe import call
 from flashcourse.recording import record
-from flashcourse.records import Record
+from flashcourse.records import MadeTensor, Record
 from flashcourse.running import Failure, undefined_name
 
 SECONDS = 5.0  # for one run; a right answer takes about 0.01
@@ -65,12 +65,6 @@ class Run:
         tolerance = self.problem.tolerance + self.problem.rounding
         tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))
         return agrees(output.detach().cpu().double(), self.exact, tolerance)
-
-    @property
-    def precise(self) -> bool:
-        """Whether the numbers are right to more digits than float32 has."""
-        output = self.output
-        return output is not None and agrees(output.detach().cpu().double(), self.exact, 1e-11)
 
     @property
     def right_dtype(self) -> bool:
@@ -174,7 +168,9 @@ class Evidence:
         self.stopped: Failure | None = None
         self.verdict: Any = None  # of forward_behaviour, once asked for
 
-    def run(self, problem: Problem, repair: tuple[str, ...] | None = None) -> Run:
+    def run(
+        self, problem: Problem, repair: tuple[str, ...] | None = None, disturb: bool = False
+    ) -> Run:
         """One recorded run. After one that took too long, no other is tried."""
         if repair is None:
             repair = self.diagnosis.repair
@@ -185,7 +181,8 @@ class Evidence:
             made = Record(None, "NoneType", error=self.stopped)
         else:
             p = problem
-            made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS, repair=repair)
+            how: dict[str, Any] = {"seconds": SECONDS, "repair": repair, "disturb": disturb}
+            made = record(self.function, p.q, p.k, p.v, p.block, **how)
             stub = made.stub_line is not None and made.error is not None
             if stub and made.error.type_name == "NotImplementedError":  # type: ignore[union-attr]
                 made = replace(made, error=None)  # all else ran; `whole` speaks about the stub
@@ -242,6 +239,8 @@ class Evidence:
             return Run(problem, Record(None, "NoneType", error=self.stopped))
         q, k, v = problem.q, problem.k, problem.v
         done = call(self.function, q, k, v, seconds=seconds, block_size=problem.block)
+        if done.error is not None and done.error.kind == "too_slow":
+            self.stopped = done.error
         output = done.value if isinstance(done.value, Tensor) else None
         return Run(problem, Record(output, type(done.value).__name__, error=done.error))
 
@@ -318,30 +317,59 @@ class Evidence:
         After the recorded runs, since a call that takes too long may be the last one allowed.
         """
         _ = self.runs, self.tiled, self.other_tensors, self.cross
-        dtype = torch.float64 if self.compared["float64"].precise else torch.float32
-        return cuts(self._output, dtype)
+        return cuts(self._output)
 
     def _output(self, problem: Problem) -> Tensor | None:
-        if self.all_else_right and self.stopped is None:
+        record = self.first.record
+        if record.output_type == "Tensor" and not record.stub_line and not self.diagnosis.broken:
             return self._called(problem, SECONDS).output  # not recorded: that takes 20 times longer
         return self.run(problem).output
 
     @property
     def online(self) -> bool:
         """Whether right numbers come out of a running softmax, however it is written."""
-        if not self.right_numbers or self.all_at_once:
-            return False
-        return bool(self.cuts.before) or (self.cuts.range != "same" and self.openly_tiled)
+        return self.right_numbers and not self.all_at_once and self.rescales
 
     @property
-    def openly_tiled(self) -> bool:
-        """Whether each score is in a recorded exponential that looks at one tile of keys."""
+    def rescales(self) -> bool:
+        """Whether the output shows it; if float16 can't, whether all exponentials are recorded."""
+        return bool(self.cuts.before) or (self.cuts.range == "narrower" and self.all_recorded)
+
+    @property
+    def right_across_tiles(self) -> bool:
+        """Right in several tiles with ordinary scores: the first run, 4 × 4 tiles."""
+        return self.first.right
+
+    @cached_property
+    def all_recorded(self) -> bool:
+        """Whether each score is in a recorded exponential of one tile's keys, each of them."""
         for block, run in self.tiled.items():
-            made = [made for made in run.record.tensors if made.exponents is not None]
-            widest = max((m.exponents or 0 for m in made), default=0)
-            if widest > block or sum(m.elements for m in made) < KEYS * KEYS:
+            made = [e for e in self._exponentials(run) if e.exponents == block]
+            if sum(e.elements for e in made) < KEYS**2:
                 return False
-        return True
+        return self.tiles_recorded
+
+    @cached_property
+    def tiles_recorded(self) -> bool:
+        """Whether exponentials were recorded that look at no more keys than a tile has, and whether
+        the output comes of them."""
+        made = {block: self._exponentials(run) for block, run in self.tiled.items()}
+        narrow = all(x and max(e.exponents or 0 for e in x) <= block for block, x in made.items())
+        return narrow and self._minds_exponentials(self.tiled[NARROW])
+
+    def _minds_exponentials(self, run: Run) -> bool:
+        """A loop for show leaves the output as it is, but for what rounding or chance may do.
+
+        Where nothing is written to the output, there is nothing to tell.
+        """
+        before, after = run.output, self.run(run.problem, disturb=True).output
+        if before is None or after is None or not bool(before.any()):
+            return True
+        return not agrees(after.detach().cpu().double(), before.detach().cpu().double(), 1e-4)
+
+    @staticmethod
+    def _exponentials(run: Run) -> list[MadeTensor]:
+        return [made for made in run.record.tensors if made.exponents is not None]
 
     @cached_property
     def seen(self) -> frozenset[int]:

@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from flashcourse.checks import mark
-from flashcourse.checks.cuts import FAR, far_apart
+from flashcourse.checks.cuts import TRIES, far_apart
 from wheat_and_chaff.chaff import CHAFF
-from wheat_and_chaff.whole_rows import WHOLE_ROWS, body
+from wheat_and_chaff.whole_rows import PASSES, WHOLE_ROWS, body
 
 OPENLY = next(c.marks for c in CHAFF if c.name == "torch's own attention")
 
@@ -33,6 +33,18 @@ def test_a_disguise_gains_nothing(name: str) -> None:
     said = [finding.text.en for finding in marks.findings]
     assert marks.points == OPENLY, said
     assert marks.findings[0].misconception in ("maximum-of-all-keys", "everything-at-once", None)
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_several_passes_over_the_tiles_earn_the_scores_and_the_tiles_besides(name: str) -> None:
+    parts = {
+        part: mark(f"forward.{part}", compiled(name, PASSES[name])).points
+        for part in ("todo1", "todo2", "todo3", "todo4", "todo5", "todo6", "tiling")
+    }
+    assert {part for part, points in parts.items() if points} == {"todo2", "tiling"}
+    marks = mark("forward", compiled(name, PASSES[name]))
+    assert marks.points == OPENLY + 20
+    assert {f.misconception for f in marks.findings} == {"maximum-of-all-keys"}
 
 
 OWN_TILES = """
@@ -62,7 +74,7 @@ def test_whoever_cuts_elsewhere_than_block_size_says_loses_the_points_of_tiling(
 
 def decimal_attention(row: int, column: int) -> Decimal:
     """One number of exact attention on the inputs of the test, without any float."""
-    problem = far_apart(torch.float64, FAR[torch.float64], backwards=False)
+    problem = far_apart(TRIES[0], (3, 6, 9, 1), backwards=False)
     scale = 1 / Decimal(problem.q.shape[1]).sqrt()
     scores = [
         sum(map(Decimal.__mul__, map(Decimal, problem.q[row].tolist()), map(Decimal, key)))
@@ -77,10 +89,10 @@ def test_the_number_that_is_asked_for_is_exact_attention() -> None:
     """exp(−800) · 1e250: a softmax over whole rows gives 0, so the message names what is lost."""
     marks = mark("forward", compiled("sigmoid", WHOLE_ROWS["a sigmoid"]))
     text = marks.findings[0].text
-    exact = f"{decimal_attention(2, 2):.3e}".replace("E-", "e−").replace("e-", "e−")
+    exact = f"{decimal_attention(0, 2):.3e}".replace("E-", "e−").replace("e-", "e−")
     assert exact == "3.668e−98"
     assert exact in text.en
     assert exact in text.zh
-    problem = far_apart(torch.float64, FAR[torch.float64], backwards=False)
+    problem = far_apart(TRIES[0], (3, 6, 9, 1), backwards=False)
     scores = problem.q @ problem.k.T / math.sqrt(problem.q.shape[1])
-    assert (torch.softmax(scores, -1) @ problem.v)[2, 2] == 0
+    assert (torch.softmax(scores, -1) @ problem.v)[0, 2] == 0
