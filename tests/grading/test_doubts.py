@@ -43,6 +43,11 @@ def hidden(how: str, before: str = "") -> str:
     return f"{HEAD}{before}    with {how}:\n    {body}"
 
 
+def of_wheat(name: str) -> str:
+    source = inspect.getsource(WHEAT[name])
+    return re.sub(r"def wheat_\w+\(", f"def {NAME}(", source, count=1)
+
+
 EXP = "p = torch.exp(s)"
 READ = {
     "inner module": (hidden("torch._C._DisableTorchDispatch()"), "_C"),
@@ -138,9 +143,7 @@ UNSEEN = {
 
 @pytest.mark.parametrize("name", WHEAT)
 def test_a_right_answer_is_no_doubt(lesson: dict[str, CourseNotebook], name: str) -> None:
-    source = inspect.getsource(WHEAT[name])
-    answer = re.sub(r"def wheat_\w+\(", f"def {NAME}(", source, count=1)
-    doubts = said(lesson, f"import numpy as np\n{answer}")
+    doubts = said(lesson, f"import numpy as np\n{of_wheat(name)}")
     found = {word for doubt in doubts for word in re.findall("`(.*?)`", doubt)}
     assert found >= UNSEEN.get(name, set())
     assert found == set() or name in UNSEEN
@@ -150,9 +153,7 @@ RUN = {
     "exponentials out of sight": (READ["NumPy"][0], "exponentials"),
     "a power for an exponential": (by_rows("p = torch.exp(s / 64) ** 64"), "at once"),
     "nothing comes of many rows": (
-        HEAD
-        + "    assert len(q) < 1000\n"
-        + ROWS.replace("{weights}", "p = torch.exp(s / 64)**64"),
+        of_wheat("wheat_triton_names").replace("):\n", "):\n    assert len(q) < 1000\n", 1),
         "did not come back",
     ),
 }

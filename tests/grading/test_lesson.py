@@ -11,6 +11,7 @@ from typing import Any
 
 import nbformat
 import pytest
+from wheat_and_chaff.whole_rows import WHOLE_ROWS
 
 from flashcourse.authoring.standalone import carry
 from flashcourse.grading.course import CourseNotebook, load_course
@@ -112,3 +113,18 @@ def test_a_forged_record_gains_nothing_and_is_a_doubt(
     assert got["test-tiling"] == 0
     assert sum(value or 0 for name, value in got.items() if "todo" in name) == 0
     assert any("flashcourse.record" in doubt.en for doubt in graded.doubts)
+
+
+QUICK = ("a sigmoid", "NumPy", "in a thread", "a loop for show")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in WHOLE_ROWS],
+)
+def test_a_whole_softmax_in_disguise_gets_what_an_open_one_gets(
+    pool: Pool, lesson: dict[str, CourseNotebook], name: str
+) -> None:
+    graded = grade(answered(WHOLE_ROWS[name], "import numpy as np"), lesson, pool, SETTINGS)
+    assert sum(p or 0 for p in points(graded).values()) == 30
+    assert graded.outcome.kind == "graded"
