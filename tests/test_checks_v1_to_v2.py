@@ -311,3 +311,38 @@ def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
 def test_exercise_4_takes_marks_for(source: str, edits: tuple, points: float, words: str) -> None:
     function = written(source, "flash_attention_backward_sim", *edits)
     earns("v1v2.backward", function, points, words)
+
+
+WHOLE_V1 = """
+def flash_attention_v1_sim(q, k, v, block_q=2, block_kv=2):
+    (n, d), tiles = q.shape, -(-len(k) // block_kv)
+    out = torch.softmax(q @ k.T / math.sqrt(d), dim=-1) @ v
+    return out, 2 * n * d + tiles * (2 * n * d + 2 * n), tiles * (n * d + 2 * n)
+"""
+ARRAYS_V2 = """
+def flash_attention_v2_sim(q, k, v, block_size=2):
+    a, b, c = (t.double().numpy() for t in (q, k, v))
+    S = a @ b.T / math.sqrt(q.shape[1])
+    top = S.max(1, keepdims=True)
+    P = math.e ** (S - top)
+    l = P.sum(1, keepdims=True)
+    return torch.from_numpy(P @ c / l).to(q.dtype), torch.tensor(top).to(q.dtype) + torch.tensor(l).log().to(q.dtype)
+"""
+PASSES_V2 = """
+def flash_attention_v2_sim(q, k, v, block_size=2):
+    c, ks, vs = q / math.sqrt(q.shape[1]), k.split(block_size), v.split(block_size)
+    top = torch.stack([(c @ x.T).amax(1, keepdim=True) for x in ks]).amax(0)
+    l = sum(torch.exp(c @ x.T - top).sum(1, keepdim=True) for x in ks)
+    return sum(torch.exp(c @ x.T - top) @ y for x, y in zip(ks, vs)) / l, top + torch.log(l)
+"""
+
+
+@pytest.mark.parametrize(
+    ("exercise", "source", "points"),
+    [("v1v2.traffic", WHOLE_V1, 12), ("v1v2.v2", ARRAYS_V2, 20), ("v1v2.v2", PASSES_V2, 20)],
+)
+def test_a_softmax_over_whole_rows_is_found_in_the_output(
+    exercise: str, source: str, points: float
+) -> None:
+    name = source.split("(")[0].split()[-1]
+    earns(exercise, written(source, name), points, "maximum of the whole row")

@@ -240,6 +240,24 @@ def test_exercise_3_takes_marks_for(edits: tuple, points: float, words: str) -> 
     earns("v3v4.rescale", written(V4, "flash_attention_v4_sim", *edits), points, words)
 
 
+WHOLE_V4 = """
+def flash_attention_v4_sim(q, k, v, block_size=2, tau=8.0):
+    S, rescales = q @ k.T / math.sqrt(q.shape[1]), 0
+    tiles = [part.amax(1) / math.log(2) for part in S.split(block_size, dim=1)]
+    used = tiles[0]
+    for top in tiles[1:]:
+        new = torch.maximum(used, top)
+        rescales += int((new - used > tau).sum())
+        used = torch.where(new - used > tau, new, used)
+    return torch.softmax(S, dim=-1) @ v, torch.logsumexp(S, dim=-1, keepdim=True), rescales
+"""
+
+
+def test_a_softmax_over_whole_rows_skips_nothing() -> None:
+    answer = written(WHOLE_V4, "flash_attention_v4_sim")
+    earns("v3v4.rescale", answer, 22, "maximum of the whole row")
+
+
 # ---------------------------------------------------------------- exercise 4: the overflow
 
 REPORT = """

@@ -109,8 +109,10 @@ class Cuts:
         large = f"{far.value:.0e}".replace("+", "")
         why = _WHOLE_ROW if self.left == 0 else Text("", "")
         return Text(
+            "Your result was not made by an online softmax. "
             f"One key scores {apart} less than the key next to it, and its value is {large}. "
-            f"Tile by tile, {right} of it is left in `out`. In yours it is {left}.{why.en}",
+            f"Tile by tile, {right} of it is left in `out`. In yours, {left} is.{why.en}",
+            "你的结果不是由在线 softmax 得到的。"
             f"有一个 key 的分数比相邻的 key 低 {apart}，它的 value 是 {large}。逐块计算时，"
             f"`out` 里还剩 {right}，你的是 {left}。{why.zh}",
         )
