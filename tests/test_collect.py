@@ -312,6 +312,17 @@ def test_students_whose_names_are_nearly_one_are_told(course, tmp_path):
     assert "nearly that of José" in sentences(results["Jose"])
 
 
+def test_a_name_and_a_number_in_another_order_may_be_the_same_student(course, tmp_path):
+    a, b, c = three(course)
+    names = {"2023001_张三": a, "张三-2023001": b, "2023012_李四": c, "2023021_李四": c}
+    files = {f"{name}/{NAME}": data for name, data in names.items()}
+    (tmp_path / "all.zip").write_bytes(mess.zipped(files))
+    results = {r.student: r for r in collect(course, LESSON, [tmp_path / "all.zip"])}
+    assert "nearly that of 张三-2023001" in sentences(results["2023001_张三"])
+    assert "nearly that of 2023001_张三" in sentences(results["张三-2023001"])
+    assert "nearly that of" not in sentences(results["2023012_李四"])
+
+
 def test_an_autosave_copy_is_never_rather_taken_than_the_notebook(course, tmp_path):
     a, b, _ = three(course)
     files = {"ada/x.ipynb": a, "ada/x-checkpoint.ipynb": b, "bo/.ipynb_checkpoints/x.ipynb": b}

@@ -59,39 +59,46 @@ def doubts_between(groups: list[list[Candidate]], there: set[str]) -> dict[str, 
     there: students who handed something in before.
     """
     doubts: dict[str, list[Note]] = {}
-    by_file: dict[str, list[str]] = {}
-    by_name: dict[str, set[str]] = {}
-    for student in there:
-        by_name.setdefault(normal(student), set()).add(student)
-    for group in groups:
-        chosen = max(group, key=rank)
+    files: dict[str, set[str]] = {}
+    for chosen in (max(group, key=rank) for group in groups):
         if chosen.finished:
-            by_file.setdefault(chosen.item.mark, []).append(chosen.owner.student)
-        by_name.setdefault(normal(chosen.owner.student), set()).add(chosen.owner.student)
-    for students in by_file.values():
-        for student, others in each_with_others(students):
-            doubts.setdefault(student, []).append(
-                doubt(
-                    f"is the very same file, byte for byte, as that of {others}",
-                    f"和 {others} 交的是同一个文件，一个字节都不差",
-                )
-            )
-    for students in map(sorted, by_name.values()):
-        for student, others in each_with_others(students):
-            doubts.setdefault(student, []).append(
-                doubt(
-                    f"the name is nearly that of {others}: one student? Add them to students.csv",
-                    f"名字和 {others} 几乎一样：是同一名学生吗？请把他们加进 students.csv",
-                )
-            )
+            files.setdefault(chosen.item.mark, set()).add(chosen.owner.student)
+    for student, same in others(files.values()).items():
+        note = doubt(
+            f"is the very same file, byte for byte, as that of {listing(same)}",
+            f"和 {listing(same)} 交的是同一个文件，一个字节都不差",
+        )
+        doubts.setdefault(student, []).append(note)
+    names: dict[str, set[str]] = {}
+    for student in there | {group[0].owner.student for group in groups}:
+        for name in (normal(student), words(student)):
+            names.setdefault(name, set()).add(student)
+    for student, alike in others(names.values()).items():
+        note = doubt(
+            f"the name is nearly that of {listing(alike)}: one student? Add them to students.csv",
+            f"名字和 {listing(alike)} 几乎一样：是同一名学生吗？请把他们加进 students.csv",
+        )
+        doubts.setdefault(student, []).append(note)
     return doubts
 
 
-def each_with_others(students: list[str]) -> Iterator[tuple[str, str]]:
-    for student in students if len(students) > 1 else ():
-        others = [other for other in students if other != student]
-        more = f" (+{len(others) - 3})" if len(others) > 3 else ""
-        yield student, ", ".join(others[:3]) + more
+def words(name: str) -> str:
+    """'2023001_张三', '张三-2023001' and '2023001张三' come out the same, by their words."""
+    return " ".join(sorted(map(normal, re.findall(r"\d+|[^\W\d_]+", name))))
+
+
+def others(groups: Iterable[set[str]]) -> dict[str, set[str]]:
+    """With whom each one is in a group; nobody who is in none with another."""
+    found: dict[str, set[str]] = {}
+    for group in groups:
+        for one in group if len(group) > 1 else ():
+            found.setdefault(one, set()).update(group - {one})
+    return found
+
+
+def listing(students: set[str]) -> str:
+    more = f" (+{len(students) - 3})" if len(students) > 3 else ""
+    return ", ".join(sorted(students)[:3]) + more
 
 
 def rank(candidate: Candidate) -> tuple[bool, float, int, int, str]:
