@@ -174,6 +174,8 @@ def _not_reached(part: Part, todo: int, first: int) -> Part:
 
 def _unfinished_from(evidence: Evidence) -> int | None:
     """The first TODO of those at the end that set nothing, in a function that changed nothing."""
+    if evidence.first.right:
+        return None
     record = evidence.first.record
     open_ones = [todo for todo in TODOS if todo not in evidence.seen]
     if not open_ones or open_ones != list(range(open_ones[0], 7)) or "out" not in record.start:
@@ -258,7 +260,7 @@ def _difference(evidence: Evidence, run: Run) -> tuple[Finding | None, str]:
     """What is wrong with one run that no wrong TODO explains."""
     if run.right:
         return None, "right"
-    error, name = run.record.error, case(run.problem.name)
+    error, name = run.error, case(run.problem.name)
     if error is not None and not _explained_crash(evidence, run, error):
         said = finding_of(error)
         text = Text(f"With {name.en}: {said.text.en}", f"{name.zh}：{said.text.zh}")
@@ -344,7 +346,7 @@ def _blocked(evidence: Evidence, part: Part) -> Part | None:
     if unfinished is not None:
         return _not_reached(part, 0, unfinished)
     any_right = any(run.right for run in evidence.runs)
-    if not evidence.named and not any_right and not _verdict(evidence).shown:
+    if not any_right and not evidence.named and not _verdict(evidence).shown:
         finding = _verdict(evidence).finding
         return replace(part, finding=finding, status=_status_of_nothing(evidence))
     return None
@@ -365,7 +367,7 @@ def _form(evidence: Evidence, part: Part) -> Part:
         more = record.output is not None and record.output_type.startswith(("tuple", "list"))
         finding = _about("returns-more-than-the-output", text) if more else Finding(text)
         return replace(part, finding=finding, status=_status_of_nothing(evidence))
-    changed = sorted({name for run in evidence.runs for name in run.record.inputs_changed})
+    changed = sorted({name for run in evidence.runs for name in run.inputs_changed})
     if changed:
         names = ", ".join(f"`{name}`" for name in changed)
         text = Text(f"Your code changes its input {names}.", f"你的代码改动了输入 {names}。")
@@ -386,8 +388,8 @@ def _tiling_part(evidence: Evidence) -> Part:
         return blocked
     narrow, wide = evidence.tiled[NARROW], evidence.tiled[WIDE]
     for run in (narrow, wide):
-        if run.record.error is not None:
-            error = run.record.error
+        if run.error is not None:
+            error = run.error
             return replace(part, finding=finding_of(error), status=error.kind)
     finding = _too_large(narrow) or _too_wide(evidence, narrow) or _too_wide(evidence, wide)
     finding = finding or _ignored(narrow, wide) or _uncut(evidence)
@@ -450,6 +452,8 @@ def _uncut(evidence: Evidence) -> Finding | None:
 
     Tiles whose every value has the skeleton's name and is right need no other proof.
     """
+    if evidence.online and evidence.cuts.before and not evidence.cuts.missing:
+        return None
     if evidence.named and not evidence.faults and {2, 3, 4, 5, 6} <= evidence.seen:
         return None
     if not evidence.right_across_tiles:

@@ -28,7 +28,7 @@ from flashcourse.checks.forward_problems import (
 )
 from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
-from flashcourse.checks.probe import call
+from flashcourse.checks.probe import Outcome, call
 from flashcourse.recording import record
 from flashcourse.records import MadeTensor, Record
 from flashcourse.running import Failure, undefined_name
@@ -36,16 +36,33 @@ from flashcourse.running import Failure, undefined_name
 SECONDS = 5.0  # for one run; a right answer takes about 0.01
 
 
-@dataclass(frozen=True)
 class Run:
-    """One problem, what the function did with it, and what that says about the TODOs."""
+    """One problem, what the function did with it, and what that says about the TODOs.
 
-    problem: Problem
-    record: Record
+    record: makes the record when it is asked for. called: what a plain call returned, where that
+    was right in every respect; then nearly all that is to be known is known without a record.
+    """
+
+    def __init__(
+        self, problem: Problem, record: Callable[[], Record], called: Tensor | None = None
+    ) -> None:
+        self.problem, self._record, self._called = problem, record, called
+
+    @cached_property
+    def record(self) -> Record:
+        return self._record()
 
     @cached_property
     def reading(self) -> Reading:
         return read(self.problem, self.record)
+
+    @property
+    def error(self) -> Failure | None:
+        return None if self._called is not None else self.record.error
+
+    @property
+    def inputs_changed(self) -> tuple[str, ...]:
+        return () if self._called is not None else self.record.inputs_changed
 
     @cached_property
     def exact(self) -> Tensor:
@@ -54,13 +71,15 @@ class Run:
     @property
     def output(self) -> Tensor | None:
         """What was returned; `out` as it stood at the end if no tensor was."""
+        if self._called is not None:
+            return self._called
         return self.record.end.get("out") if self.record.output is None else self.record.output
 
     @cached_property
     def right(self) -> bool:
         """Whether the numbers are exact attention, as well as their dtype can hold it."""
         output = self.output
-        if self.record.error is not None or output is None or not output.is_floating_point():
+        if self.error is not None or output is None or not output.is_floating_point():
             return False
         tolerance = self.problem.tolerance + self.problem.rounding
         tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))
@@ -189,7 +208,7 @@ class Evidence:
             interrupted = made.error is not None and made.error.type_name == "KeyboardInterrupt"
             if made.error is not None and (made.error.kind == "too_slow" or interrupted):
                 self.stopped = made.error
-        return Run(problem, made)
+        return Run(problem, lambda: made)
 
     @cached_property
     def diagnosis(self) -> Diagnosis:
@@ -199,7 +218,7 @@ class Evidence:
         broken: dict[int, Broken] = {}
         while True:
             run = self.run(problem, repair)
-            error = run.record.error
+            error = run.error
             if error is None or error.kind != "crashed" or self.stopped is not None:
                 return Diagnosis(run, repair, broken)
             if not is_readable(run, error):
@@ -219,11 +238,42 @@ class Evidence:
     @cached_property
     def compared(self) -> dict[str, Run]:
         first, *others = compared(self.seed)
-        return {first.name: self.diagnosis.run, **{p.name: self.run(p) for p in others}}
+        return {first.name: self.diagnosis.run, **{p.name: self.compare(p) for p in others}}
 
     @cached_property
     def stressed(self) -> dict[str, Run]:
-        return {p.name: self.run(p) for p in stressed(self.seed)}
+        return {p.name: self.compare(p) for p in stressed(self.seed)}
+
+    def compare(self, problem: Problem) -> Run:
+        """A call, and a record of what is not right in it: that takes about 20 times as long."""
+        if self.plain and self.first.right and self.stopped is None:
+            done, output = self._call(problem, SECONDS)
+            if output is not None and not done.inputs_changed:
+                run = Run(problem, lambda: self.run(problem).record, output)
+                if run.right and run.right_dtype and output.device == problem.q.device:
+                    return run
+        return self.run(problem)
+
+    @property
+    def plain(self) -> bool:
+        """Whether a call gives what a record does: one tensor, and no line had to be mended."""
+        record = self.first.record
+        return record.output_type == "Tensor" and not record.stub_line and not self.diagnosis.broken
+
+    def _call(self, problem: Problem, seconds: float) -> tuple[Outcome, Tensor | None]:
+        q, k, v = problem.q, problem.k, problem.v
+        done = call(self.function, q, k, v, seconds=seconds, block_size=problem.block)
+        if done.error is not None and done.error.kind == "too_slow":
+            self.stopped = done.error
+        return done, done.value if isinstance(done.value, Tensor) else None
+
+    def _called(self, problem: Problem, seconds: float) -> Run:
+        if self.stopped is not None:
+            stopped = Record(None, "NoneType", error=self.stopped)
+            return Run(problem, lambda: stopped)
+        done, output = self._call(problem, seconds)
+        made = Record(output, type(done.value).__name__, error=done.error)
+        return Run(problem, lambda: made)
 
     @cached_property
     def long(self) -> Run:
@@ -234,25 +284,15 @@ class Evidence:
         _ = self.runs, self.tiled, self.other_tensors, self.cross
         return self._called(long(self.seed), 2 * SECONDS)
 
-    def _called(self, problem: Problem, seconds: float) -> Run:
-        if self.stopped is not None:
-            return Run(problem, Record(None, "NoneType", error=self.stopped))
-        q, k, v = problem.q, problem.k, problem.v
-        done = call(self.function, q, k, v, seconds=seconds, block_size=problem.block)
-        if done.error is not None and done.error.kind == "too_slow":
-            self.stopped = done.error
-        output = done.value if isinstance(done.value, Tensor) else None
-        return Run(problem, Record(output, type(done.value).__name__, error=done.error))
-
     @cached_property
     def bfloat16(self) -> Run:
-        return self.run(bfloat16(self.seed))
+        return self.compare(bfloat16(self.seed))
 
     @cached_property
     def gpu(self) -> Run | None:
         """On the GPU, where this process has one; a function of another process stays there."""
         elsewhere = hasattr(self.function, "__flashcourse_record__")
-        return None if elsewhere or not torch.cuda.is_available() else self.run(gpu(self.seed))
+        return None if elsewhere or not torch.cuda.is_available() else self.compare(gpu(self.seed))
 
     @property
     def other_tensors(self) -> list[Run]:
@@ -282,7 +322,7 @@ class Evidence:
     @cached_property
     def failure(self) -> Failure | None:
         """What ended the first run, if anything did."""
-        return self.first.record.error
+        return self.first.error
 
     @cached_property
     def right_numbers(self) -> bool:
@@ -298,8 +338,7 @@ class Evidence:
     @property
     def all_else_right(self) -> bool:
         """Right numbers that were returned as one tensor, without any repair."""
-        plain = self.first.record.output_type == "Tensor" and not self.diagnosis.broken
-        return plain and self.right_numbers
+        return self.plain and self.right_numbers
 
     @cached_property
     def all_at_once(self) -> bool:
@@ -320,10 +359,8 @@ class Evidence:
         return cuts(self._output)
 
     def _output(self, problem: Problem) -> Tensor | None:
-        record = self.first.record
-        if record.output_type == "Tensor" and not record.stub_line and not self.diagnosis.broken:
-            return self._called(problem, SECONDS).output  # not recorded: that takes 20 times longer
-        return self.run(problem).output
+        run = self._called(problem, SECONDS) if self.plain else self.run(problem)
+        return run.output
 
     @property
     def online(self) -> bool:
@@ -421,9 +458,9 @@ class Evidence:
             output, device = run.output, run.problem.q.device
             if output is not None and output.device != device:
                 return _state_fault(run, "out", output, "device")
-            if run.record.error and (elsewhere := _elsewhere(run)):
+            if run.error and (elsewhere := _elsewhere(run)):
                 return elsewhere
-            for name, value in run.record.start.items() if run.record.error else ():
+            for name, value in run.record.start.items() if run.error else ():
                 if value.dtype != run.problem.q.dtype and value.dtype == torch.get_default_dtype():
                     return _state_fault(run, name, value, "dtype")
         return None
