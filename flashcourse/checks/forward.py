@@ -21,10 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flashcourse.checks.forward_evidence import (
-    Evidence,
-    evidence_of,
-)
+from flashcourse.checks.forward_evidence import Evidence, evidence_of
 from flashcourse.checks.forward_parts import todos_at_fault
 from flashcourse.checks.forward_tiling import tiling_part
 from flashcourse.checks.forward_todo_part import todo_part

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flashcourse.checks.forward_evidence import (
-    Evidence,
-    Run,
-    failed_todo,
-)
+from flashcourse.checks.forward_evidence import Evidence, Run, failed_todo
 from flashcourse.checks.forward_findings import case, number, returned, worst
 from flashcourse.checks.forward_parts import about
 from flashcourse.checks.marks import Finding

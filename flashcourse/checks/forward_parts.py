@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
-from flashcourse.checks.forward_evidence import (
-    Evidence,
-)
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_problems import KEYS, NARROW
 from flashcourse.checks.forward_todos import TODOS
 from flashcourse.checks.marks import Finding

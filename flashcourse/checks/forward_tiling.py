@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks import cuts as cut
-from flashcourse.checks.forward_evidence import (
-    Evidence,
-    Run,
-)
+from flashcourse.checks.forward_evidence import Evidence, Run
 from flashcourse.checks.forward_parts import ALL_KEYS, NO_TILES, about, blocked_part
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.marks import Finding

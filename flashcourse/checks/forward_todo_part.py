@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks.forward_behaviour import ALL
-from flashcourse.checks.forward_evidence import (
-    Broken,
-    Evidence,
-    failed_todo,
-    is_readable,
-)
+from flashcourse.checks.forward_evidence import Broken, Evidence, failed_todo, is_readable
 from flashcourse.checks.forward_findings import finding_of_fault
 from flashcourse.checks.forward_parts import (
     ALL_KEYS,

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks.forward_difference import difference, missing_tiles
-from flashcourse.checks.forward_evidence import (
-    Evidence,
-    Run,
-)
+from flashcourse.checks.forward_evidence import Evidence, Run
 from flashcourse.checks.forward_findings import case, returned
 from flashcourse.checks.forward_parts import (
     NO_TILES,
