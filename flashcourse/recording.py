@@ -114,6 +114,8 @@ class _Keeper:
     def keep(self, value: Any) -> Tensor | None:
         if not isinstance(value, Tensor) or value.layout is not torch.strided:
             return None
+        if torch._C._functorch.is_functorch_wrapped_tensor(value):
+            return None  # of torch.vmap: it has no numbers outside of it
         self.bytes += value.numel() * value.element_size()
         if self.bytes > MOST_BYTES:
             self.full = True

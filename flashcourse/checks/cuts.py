@@ -10,14 +10,18 @@ without any subtraction, exp(800) overflows.)
 The two keys stand side by side, so it also shows that one tile ends and the next begins between
 them. All rows of a block of q have theirs at the same place, since a base that the block shares is
 another mistake. Each place is tried in either order, since a loop over keys may run backwards.
+Which block of rows tries what, and the values themselves, come from the seed.
+
+Exact numbers of a wider range pass all that. They are told by what no tiling can do: keep a key
+both beside a higher one on its left and beside one on its right, or between two.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -31,12 +35,10 @@ from flashcourse.checks.probe import call
 from flashcourse.words import Text
 
 KEYS, BLOCK = 12, 3
-BETWEEN_TILES = range(BLOCK, KEYS, BLOCK)
-# Two sets of four, a place for each block of rows. The first and the last nobody has both.
-ENDS = {1, KEYS - 1}
-PLACES: list[tuple[int, ...]] = [(*BETWEEN_TILES, end) for end in ENDS]
-ELSEWHERE: list[tuple[int, ...]] = [(2, 4, 5, 1), (7, 8, 10, 11)]
+BETWEEN_TILES = {3, 6, 9}
+BESIDE_A_CUT = (2, 3, 5, 6, 8, 9)  # each of them has both neighbours tried
 NEAR = 0.05  # as near as numbers with one digit less than the smallest normal one come
+NO_WEIGHT = {torch.float64: 745.2, torch.float32: 104.0}  # exp of less than minus this is 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ TRIES = [
     # For whoever writes α·l_old / l_new as 1 − l_block / l_new, which is 0 where α is very small,
     # and for scores in float32 with all else in float64: nothing given is out of float32's range.
     Far(torch.float64, 738.0, 8.0, 1e30),
+    Far(torch.float64, 560.0, 190.0, 1e300),  # what is left fits into float32
     # The same for whoever computes in float32.
     Far(torch.float32, 70.0, 50.0, 1e30),
     Far(torch.float32, 98.5, 6.0, 1e30),
@@ -85,7 +88,7 @@ class Cuts:
     @property
     def missing(self) -> list[int]:
         """The keys with which a tile should begin and none does."""
-        return sorted(set(BETWEEN_TILES) - self.before)
+        return sorted(BETWEEN_TILES - self.before)
 
     @property
     def finding(self) -> Finding:
@@ -97,13 +100,7 @@ class Cuts:
     @property
     def _text(self) -> Text:
         if self.range != "same":
-            en, zh = ("wider", "宽") if self.range == "wider" else ("narrower", "窄")
-            return Text(
-                f"Your numbers have a {en} range than those of the inputs. Whether you rescale "
-                "from tile to tile can't be seen then. Compute in q's dtype.",
-                f"你用的数，范围比输入的数更{zh}，因此看不出你是否逐块重新缩放。"
-                "请用 q 的 dtype 计算。",
-            )
+            return _WIDER if self.range == "wider" else _NARROWER
         far = self.far
         apart, right, left = f"{far.below + far.above:.0f}", number(far.left), number(self.left)
         large = f"{far.value:.0e}".replace("+", "")
@@ -118,13 +115,25 @@ class Cuts:
         )
 
 
+_WIDER = Text(
+    "Whether you rescale from tile to tile can't be seen: your numbers have a wider range than "
+    "those of the inputs, or your tiles hold keys that lie apart. Compute in q's dtype, on "
+    "neighbouring keys.",
+    "看不出你是否逐块重新缩放：你用的数范围比输入的数更宽，或者你的块由不相邻的 key 组成。"
+    "请用 q 的 dtype，对相邻的 key 分块计算。",
+)
+_NARROWER = Text(
+    "Whether you rescale from tile to tile can't be seen: your numbers have a narrower range than "
+    "those of the inputs. Compute in q's dtype.",
+    "看不出你是否逐块重新缩放：你用的数范围比输入的数更窄。请用 q 的 dtype 计算。",
+)
 _WHOLE_ROW = Text(
     " What you subtract before exp is the maximum of the whole row, not of the keys so far.",
     "exp 之前减去的是整行的最大值，而不是到目前为止的最大值。",
 )
 
 
-def whole_rows(function: Callable[..., Any], **blocks: int) -> Finding | None:
+def whole_rows(function: Callable[..., Any], seed: int, **blocks: int) -> Finding | None:
     """What is wrong with a function that returns a tuple, `out` first, and has no running softmax.
 
     blocks: its block sizes by name, each of them `BLOCK`.
@@ -135,57 +144,150 @@ def whole_rows(function: Callable[..., Any], **blocks: int) -> Finding | None:
         out = value[0] if isinstance(value, tuple | list) and value else None
         return out if isinstance(out, Tensor) else None
 
-    found = cuts(output_of)
+    found = cuts(output_of, seed)
     return None if found.before else found.finding
 
 
-def far_apart(far: Far, places: tuple[int, ...], backwards: bool) -> Problem:
-    """In each block of rows, the low and the high score on either side of a cut before one key."""
-    scores = torch.full((KEYS, KEYS), far.below, dtype=torch.float64)
-    for block, place in enumerate(places):
-        rows = slice(block * BLOCK, (block + 1) * BLOCK)
-        low, high = _sides(place, backwards)
-        scores[rows, low], scores[rows, high] = 0.0, far.below + far.above
+@dataclass(frozen=True)
+class Place:
+    """Where a row has its low score, and its high ones: one next to it, or the two around it.
+
+    top: a key further away with the highest score, if there are two.
+    """
+
+    low: int
+    high: tuple[int, ...]
+    top: int | None = None
+
+    @property
+    def cut(self) -> int:
+        """The key before which it would have to be cut for the low key to be kept."""
+        return max(self.low, self.high[0])
+
+    def scores(self, far: Far) -> Tensor:
+        scores = torch.full((KEYS,), far.below, dtype=torch.float64)
+        highest = far.below + far.above
+        # Two high keys are a little lower than the top, as far as exp(−score) stays 0.
+        second = (highest + NO_WEIGHT[far.dtype]) / 2
+        scores[self.low] = 0.0
+        scores[list(self.high)] = second if self.top is not None else highest
+        if self.top is not None:
+            scores[self.top] = highest
+        return scores
+
+
+def far_apart(far: Far, places: Sequence[Place], values: Tensor) -> Problem:
+    """Each block of rows has a place. values: (12,), of the keys, at most 1 and to be scaled up."""
+    scores = torch.stack([place.scores(far) for place in places for _ in range(BLOCK)])
     q, k = (scores * math.sqrt(KEYS)).to(far.dtype), torch.eye(KEYS, dtype=far.dtype)
-    return Problem("far apart", q, k, far.value * k, BLOCK)
+    return Problem("far apart", q, k, (far.value * values).diag().to(far.dtype), BLOCK)
 
 
-def _sides(place: int, backwards: bool) -> tuple[int, int]:
-    return (place, place - 1) if backwards else (place - 1, place)
+PAIRS = [Place(low, (low + side,)) for low in BESIDE_A_CUT for side in (-1, 1)]
+Compute = Callable[[Problem], Tensor | None]
 
 
-def cuts(output_of: Callable[[Problem], Tensor | None]) -> Cuts:
+def _places(chance: random.Random) -> list[Place]:
+    """16 of them, four for each of four calls: pairs, and four between two, their top on either
+    side."""
+    between = []
+    for low, after in zip(
+        (*chance.sample(range(3, 9), 4),), (False, False, True, True), strict=True
+    ):
+        keys = range(low + 2, KEYS) if after else range(low - 1)
+        between.append(Place(low, (low - 1, low + 1), chance.choice(keys)))
+    return chance.sample(PAIRS + between, len(PAIRS + between))
+
+
+def cuts(output_of: Compute, seed: int) -> Cuts:
     """Where a function begins anew, of 12 keys with block_size 3.
 
     output_of: what it returns for a problem, None if that is no tensor; it must not raise.
     """
-    tried = []
-    for places, far in itertools.product((PLACES, ELSEWHERE), TRIES):
-        tried.append(_cuts(output_of, far, places))
+    chance = random.Random(f"cuts {seed}")
+    tried: list[Cuts] = []
+    for far in TRIES:
+        tried.append(_cuts(output_of, far, chance))
         if tried[-1].before:
+            return tried[-1] if _stays_finite(output_of) else Cuts(frozenset(), far)
+        if tried[-1].range == "wider" and far.dtype == torch.float64:
             return tried[-1]
     return next((each for each in tried if each.left == 0), tried[0])
 
 
-def _cuts(
-    output_of: Callable[[Problem], Tensor | None], far: Far, places: list[tuple[int, ...]]
-) -> Cuts:
-    """Whoever works key by key has no past before the first one, and meets it at one end only.
+def _stays_finite(output_of: Compute) -> bool:
+    """A base that is not the maximum so far, such as the first tile's, lets exp(760) overflow."""
+    places = [Place(2, (3,)), Place(6, (5,)), Place(9, (8,)), Place(3, (2,))]
+    ones = torch.ones(KEYS, dtype=torch.float64)
+    output = output_of(far_apart(Far(torch.float64, 40.0, 760.0, 1.0), places, ones))
+    return output is not None and bool(output.isfinite().all())
 
-    Cuts at both ends are no cuts: the numbers reach further than the dtype's.
-    """
-    left: dict[int, list[float]] = {}
-    for four, backwards in itertools.product(places, (False, True)):
-        output = output_of(far_apart(far, four, backwards))
-        if output is None or output.shape != (KEYS, KEYS):
-            return Cuts(frozenset(), far)
-        if output.dtype == torch.float16:
-            return Cuts(frozenset(), far, range="narrower")
-        got = output.detach().cpu().double()
-        for block, place in enumerate(four):
-            low, _ = _sides(place, backwards)
-            left.setdefault(place, []).append(float(got[block * BLOCK, low]))
-    found = {place for place, x in left.items() if any(abs(n / far.left - 1) < NEAR for n in x)}
-    if found >= ENDS:
+
+def _cuts(output_of: Compute, far: Far, chance: random.Random) -> Cuts:
+    rows = _rows(output_of, far, _places(chance), chance)
+    if isinstance(rows, str):
+        return Cuts(frozenset(), far, range=rows)
+    kept = set()
+    for place, row in rows.items():
+        number, top = float(row[place.low]), float(row[place.high[0]])
+        if place.top is not None:
+            near = number != 0 and math.isfinite(number)
+        elif math.isfinite(top) and abs(top / far.value - 1) > NEAR:
+            return Cuts(frozenset(), far)  # the value of the highest key is all that counts there
+        else:
+            near = abs(number / far.left - 1) < NEAR
+        kept |= {place} if near else set()
+    if _reaches_further(kept):
         return Cuts(frozenset(), far, range="wider")
-    return Cuts(frozenset(found), far, left.get(BLOCK, [math.nan])[0])
+    before = frozenset(place.cut for place in kept)
+    return Cuts(before, far, float(rows[Place(BLOCK - 1, (BLOCK,))][BLOCK - 1]))
+
+
+def _rows(
+    output_of: Compute,
+    far: Far,
+    places: list[Place],
+    chance: random.Random,
+    factor: float = 1.0,
+) -> dict[Place, Tensor] | str:
+    """What comes out for each place, as if all values were `far.value`; a word where nothing fits.
+
+    factor: what q is multiplied by.
+    """
+    found: dict[Place, Tensor] = {}
+    for start in range(0, len(places), KEYS // BLOCK):
+        four = places[start : start + KEYS // BLOCK]
+        values = torch.tensor([chance.uniform(0.5, 1) for _ in range(KEYS)], dtype=torch.float64)
+        problem = far_apart(far, four, values)
+        output = output_of(replace(problem, q=problem.q * factor))
+        if output is None or output.shape != (KEYS, KEYS):
+            return "same"
+        if output.dtype == torch.float16:
+            return "narrower"
+        got = output.detach().cpu().double() / values
+        found |= {place: got[n * BLOCK] for n, place in enumerate(four)}
+    return found
+
+
+def _reaches_further(kept: set[Place]) -> bool:
+    sides = [place.low for place in kept if place.top is None]
+    return any(place.top is not None for place in kept) or len(sides) > len(set(sides))
+
+
+def remains(output_of: Compute, seed: int) -> bool:
+    """Whether something is left of a low key between tiles, though not what is right.
+
+    For a function whose results are wrong. Of a softmax over whole rows nothing is left, whatever
+    else is wrong with it, or something everywhere, where its exponents are wrong. Scores that are
+    not scaled, or twice, are far apart only if q makes up for it.
+    """
+    chance = random.Random(f"remains {seed}")
+    for factor in (1.0, math.sqrt(KEYS), 1 / math.sqrt(KEYS)):
+        rows = _rows(output_of, TRIES[0], _places(chance), chance, factor)
+        if isinstance(rows, str):
+            return False
+        numbers = {place: float(row[place.low]) for place, row in rows.items()}
+        kept = {place for place, x in numbers.items() if x != 0 and math.isfinite(x)}
+        if BETWEEN_TILES & {place.cut for place in kept} and not _reaches_further(kept):
+            return True
+    return False

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from flashcourse.attention import attention
-from flashcourse.checks.cuts import Cuts, cuts
+from flashcourse.checks.cuts import Cuts, cuts, remains
 from flashcourse.checks.forward_problems import (
     KEYS,
     NARROW,
@@ -356,7 +356,7 @@ class Evidence:
         After the recorded runs, since a call that takes too long may be the last one allowed.
         """
         _ = self.runs, self.tiled, self.other_tensors, self.cross
-        return cuts(self._output)
+        return cuts(self._output, self.seed)
 
     def _output(self, problem: Problem) -> Tensor | None:
         run = self._called(problem, SECONDS) if self.plain else self.run(problem)
@@ -369,8 +369,8 @@ class Evidence:
 
     @property
     def rescales(self) -> bool:
-        """Whether the output shows it; if float16 can't, whether all exponentials are recorded."""
-        return bool(self.cuts.before) or (self.cuts.range == "narrower" and self.all_recorded)
+        """Whether the output shows that something begins anew from one key to the next."""
+        return bool(self.cuts.before)
 
     @property
     def right_across_tiles(self) -> bool:
@@ -379,10 +379,12 @@ class Evidence:
 
     @cached_property
     def all_recorded(self) -> bool:
-        """Whether each score is in a recorded exponential of one tile's keys, each of them."""
+        """Whether each score is in a recorded exponential of one tile's keys, each of them, and
+        nothing was made that may hold a row of scores."""
         for block, run in self.tiled.items():
-            made = [e for e in self._exponentials(run) if e.exponents == block]
-            if sum(e.elements for e in made) < KEYS**2:
+            made = [e for e in self._exponentials(run) if e.exponents in (block, block + 1)]
+            rows = any(tensor.shape[-1:] == (KEYS,) for tensor in run.record.tensors)
+            if sum(e.elements for e in made) < KEYS**2 or rows or not run.right:
                 return False
         return self.tiles_recorded
 
@@ -390,9 +392,16 @@ class Evidence:
     def tiles_recorded(self) -> bool:
         """Whether exponentials were recorded that look at no more keys than a tile has, and whether
         the output comes of them."""
-        made = {block: self._exponentials(run) for block, run in self.tiled.items()}
-        narrow = all(x and max(e.exponents or 0 for e in x) <= block for block, x in made.items())
-        return narrow and self._minds_exponentials(self.tiled[NARROW])
+        for block, run in self.tiled.items():
+            made = self._exponentials(run)
+            if not made or max(e.exponents or 0 for e in made) > widest_tile(block):
+                return False
+        return self._minds_exponentials(self.tiled[NARROW])
+
+    @cached_property
+    def tiles_shown(self) -> bool:
+        """Whether a wrong result comes of tiles, by the record or, without one, by the output."""
+        return self.tiles_recorded or (not self.all_at_once and remains(self._output, self.seed))
 
     def _minds_exponentials(self, run: Run) -> bool:
         """A loop for show leaves the output as it is, but for what rounding or chance may do.
@@ -469,12 +478,32 @@ class Evidence:
     def named(self) -> bool:
         """Whether the values can be trusted to be what their names say.
 
-        The skeleton's own names are. Other usual names are if nearly all relations hold.
+        The skeleton's own names are. Other usual names are if nearly all relations hold. None are
+        where they say that tiles are right while the result shows no running softmax.
         """
+        if self._names_lie:
+            return False
         complete = {2, 3, 4, 5, 6} <= self.seen
         if self.first.record.renamed:
             return complete and len(self.faults) <= 2
         return bool(self.seen & {2, 3, 4, 5})
+
+    @property
+    def _names_lie(self) -> bool:
+        if not self.right_across_tiles or self.rescales or self.cuts.range == "narrower":
+            return False
+        scores = [tile.values.get("S_ij") for tile in self.first.record.tiles]
+        keys = self.first.problem.k.shape[0]
+        whole = any(S is not None and S.shape[-1] == keys for S in scores)
+        if whole and {3, 5, 6} <= self.seen:
+            return False  # one tile of everything needs no rescaling
+        return self.right_numbers or not self.faults
+
+
+def widest_tile(block: int) -> int:
+    """How many numbers an exponential may look at in a row of the tiling problem: a tile's, with
+    the state as one more, or one of each tile, where partial results are merged at once."""
+    return max(block + 1, -(-KEYS // block))
 
 
 def _elsewhere(run: Run) -> Fault | None:

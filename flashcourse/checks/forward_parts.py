@@ -19,6 +19,8 @@ ALL_KEYS = Text(
 )
 
 
+MOST_BROKEN = 2  # TODOs that raise: of a function with more of them, nothing is left to judge
+
 NO_TILES = Text(
     "Nothing shows that your code works tile by tile: no exponential of a tile's scores was seen.",
     "看不出你的代码在逐块计算：没有见到任何一个块的分数的指数。",
@@ -81,6 +83,10 @@ def blocked_part(evidence: Evidence, part: Part) -> Part | None:
     """The part with the reason why it can't be looked at; None where it can."""
     if evidence.failure is not None:
         return failed_part(part, evidence)
+    broken = evidence.diagnosis.broken
+    if len(broken) > MOST_BROKEN:
+        error = broken[min(broken)].error
+        return replace(part, finding=finding_of(error), status=error.kind)
     unfinished = unfinished_from(evidence)
     if unfinished is not None:
         return not_reached(part, 0, unfinished)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks import cuts as cut
-from flashcourse.checks.forward_evidence import Evidence, Run
+from flashcourse.checks.forward_evidence import Evidence, Run, widest_tile
 from flashcourse.checks.forward_parts import ALL_KEYS, NO_TILES, about, blocked_part
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
 from flashcourse.checks.marks import Finding
@@ -52,8 +52,7 @@ def _too_wide(evidence: Evidence, run: Run) -> Finding | None:
         # With wrong scores, different exponents do not count keys. The tiles' widths do.
         scores = (tile.values.get("S_ij") for tile in run.record.tiles if evidence.named)
         widest = max((S.shape[-1] for S in scores if S is not None and S.ndim), default=0)
-    tiles = -(-KEYS // run.problem.block)  # so many partial results may be merged at once
-    if widest <= max(run.problem.block, tiles):
+    if widest <= widest_tile(run.problem.block):
         return None
     if widest >= KEYS:
         return about("everything-at-once", ALL_KEYS)
@@ -92,7 +91,7 @@ def _uncut(evidence: Evidence) -> Finding | None:
     if evidence.named and not evidence.faults and {2, 3, 4, 5, 6} <= evidence.seen:
         return None
     if not evidence.right_across_tiles:
-        return None if evidence.named or evidence.tiles_recorded else Finding(NO_TILES)
+        return None if evidence.named or evidence.tiles_shown else Finding(NO_TILES)
     if not evidence.rescales:  # several passes over the tiles, or no maximum, do without
         return None if evidence.all_recorded else evidence.cuts.finding
     if not evidence.cuts.before or not evidence.cuts.missing:

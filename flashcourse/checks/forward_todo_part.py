@@ -68,12 +68,12 @@ def todo_part(evidence: Evidence, todo: int) -> Part:
 def _can_be_shown(evidence: Evidence) -> frozenset[int]:
     """What outputs may show of a function whose values can't be read by name.
 
-    Where no tile's exponentials were recorded, nobody knows that there were tiles. Right across
-    tiles without a running softmax, only the scores are certain to be right, unless the one mistake
-    is known that makes it look so.
+    Where neither a record nor the output shows tiles, nobody knows that there were any. Right
+    across tiles without a running softmax, only the scores are certain to be right, unless the one
+    mistake is known that makes it look so.
     """
     if not evidence.right_across_tiles:
-        return ALL if evidence.tiles_recorded else frozenset()
+        return ALL if evidence.tiles_shown else frozenset()
     if evidence.rescales or not evidence.all_recorded:
         return ALL if evidence.rescales else frozenset()
     return ALL if verdict_of(evidence).finding.todo else frozenset({2})

@@ -93,13 +93,18 @@ def _as_tiled(problem: Problem, record: Record) -> Problem:
 
 
 def _seen(record: Record) -> frozenset[int]:
+    """The TODOs whose values have names. Of a running value, what it runs on from has to be seen
+    too: a maximum of one tile alone is not yet TODO 3."""
     names = {name for tile in record.tiles for name in tile.values} | set(record.start)
+    past = {name for tile in record.tiles for name in tile.before}
     last = {"out": 1, "S_ij": 2, "m_new": 3, "P_ij": 4, "l_new": 5, "out_i": 6}
     if "m_new" in record.missing and "m_i" in names:
         last["m_i"] = 3
     if "l_new" in record.missing and "l_i" in names:
         last["l_i"] = 5
-    return frozenset(todo for name, todo in last.items() if name in names)
+    runs_on: dict[int, set[str]] = {3: {"m_i"}, 5: {"l_i", "m_i"}, 6: {"out_i", "m_i"}}
+    found = {todo for name, todo in last.items() if name in names}
+    return frozenset(todo for todo in found if runs_on.get(todo, set()) <= past)
 
 
 # ---- TODO 1 -------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def stability_part(evidence: Evidence) -> Part:
     exact = not evidence.diagnosis.broken and all(run.right for run in runs)
     if exact:
         return part
-    if not (evidence.named or evidence.tiles_recorded or evidence.right_across_tiles):
+    if not (evidence.named or evidence.tiles_shown or evidence.right_across_tiles):
         return replace(part, finding=Finding(NO_TILES))
     if todos_at_fault(evidence):
         return no_more_than(evidence, part, runs)

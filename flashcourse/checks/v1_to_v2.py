@@ -156,7 +156,7 @@ def check_traffic(answer: Any, *, seed: int = 0) -> Marks:
             _written_finding(value[2], rows, dim, block_q, block_kv),
         )
         findings = [old or new for old, new in zip(findings, found, strict=True)]
-    findings[0] = findings[0] or whole_rows(answer, block_q=BLOCK, block_kv=BLOCK)
+    findings[0] = findings[0] or whole_rows(answer, seed, block_q=BLOCK, block_kv=BLOCK)
     return judge(
         "v1v2.traffic", [Part(*part, f) for part, f in zip(_TRAFFIC, findings, strict=True)]
     )
@@ -339,7 +339,7 @@ def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     tiled = _changed_finding(outcome)
     tiled = tiled or _deferred_finding(record(answer, *data, block_size=4), data)
     if not (wrong or tiled or robust):
-        tiled = whole_rows(answer, block_size=BLOCK)
+        tiled = whole_rows(answer, seed, block_size=BLOCK)
     found = (wrong, _lse_finding(value[1], data), tiled, robust)
     return judge("v1v2.v2", [Part(*part, f) for part, f in zip(_V2, found, strict=True)])
 
@@ -390,6 +390,8 @@ def _changed_finding(outcome: Outcome) -> Finding | None:
 
 
 def _deferred_finding(run: Record, data: Inputs) -> Finding | None:
+    if run.error is not None:  # though the call came back
+        return finding_of(run.error)
     rows, keys, width = data.q.shape[0], data.k.shape[0], data.v.shape[1]
     if run.largest_intermediate >= rows * keys:
         return Finding(
@@ -697,6 +699,8 @@ def _gradient_slips(data: Inputs, dout: Tensor, block: int) -> dict[str, list[tu
 
 
 def _whole_matrix_finding(run: Record, rows: int, keys: int) -> Finding | None:
+    if run.error is not None:  # though the call came back
+        return finding_of(run.error)
     if run.largest_intermediate < rows * keys:
         return None
     return Finding(

@@ -387,7 +387,7 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
         )
         findings = [old or new for old, new in zip(findings, found, strict=True)]
     stale = findings[0] or _stale_finding(answer, data, block)
-    findings[3] = stale or whole_rows(answer, block_size=BLOCK)
+    findings[3] = stale or whole_rows(answer, seed, block_size=BLOCK)
     return judge("v3v4.rescale", [_part(p, f) for p, f in zip(_RESCALE, findings, strict=True)])
 
 

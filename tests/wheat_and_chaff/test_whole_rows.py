@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from flashcourse.checks import mark
-from flashcourse.checks.cuts import TRIES, far_apart
+from flashcourse.checks.cuts import TRIES, Place, far_apart
+from flashcourse.checks.forward_tile import Problem
 from wheat_and_chaff.chaff import CHAFF
 from wheat_and_chaff.whole_rows import PASSES, WHOLE_ROWS, body
 
@@ -72,27 +73,26 @@ def test_whoever_cuts_elsewhere_than_block_size_says_loses_the_points_of_tiling(
     assert [f.misconception for f in marks.findings] == ["block-size-ignored"] * (points < 100)
 
 
-def decimal_attention(row: int, column: int) -> Decimal:
-    """One number of exact attention on the inputs of the test, without any float."""
-    problem = far_apart(TRIES[0], (3, 6, 9, 1), backwards=False)
+def decimal_attention(problem: Problem, row: int, column: int) -> Decimal:
+    """One number of exact attention without any float, for a value of 1e250."""
     scale = 1 / Decimal(problem.q.shape[1]).sqrt()
     scores = [
         sum(map(Decimal.__mul__, map(Decimal, problem.q[row].tolist()), map(Decimal, key)))
         for key in problem.k.tolist()
     ]
     weights = [(score * scale).exp() for score in scores]
-    values = [Decimal(x) for x in problem.v[:, column].tolist()]
-    return sum(map(Decimal.__mul__, weights, values)) / sum(weights)
+    return weights[column] * Decimal("1e250") / sum(weights)
 
 
 def test_the_number_that_is_asked_for_is_exact_attention() -> None:
     """exp(−800) · 1e250: a softmax over whole rows gives 0, so the message names what is lost."""
     marks = mark("forward", compiled("sigmoid", WHOLE_ROWS["a sigmoid"]))
     text = marks.findings[0].text
-    exact = f"{decimal_attention(0, 2):.3e}".replace("E-", "e−").replace("e-", "e−")
+    place, ones = Place(2, (3,)), torch.ones(12, dtype=torch.float64)
+    problem = far_apart(TRIES[0], [place], ones)
+    exact = f"{decimal_attention(problem, 0, place.low):.3e}".replace("e-", "e−")
     assert exact == "3.668e−98"
     assert exact in text.en
     assert exact in text.zh
-    problem = far_apart(TRIES[0], (3, 6, 9, 1), backwards=False)
     scores = problem.q @ problem.k.T / math.sqrt(problem.q.shape[1])
-    assert (torch.softmax(scores, -1) @ problem.v)[0, 2] == 0
+    assert (torch.softmax(scores, -1) @ problem.v)[0, place.low] == 0
