@@ -104,12 +104,12 @@ class Cuts:
         far = self.far
         apart, right, left = f"{far.below + far.above:.0f}", number(far.left), number(self.left)
         large = f"{far.value:.0e}".replace("+", "")
-        why = _WHOLE_ROW if self.left == 0 else Text("", "")
+        why = _NOTHING_LEFT if self.left == 0 else Text("", "")
         return Text(
-            "Your result was not made by an online softmax. "
+            "No online softmax can be seen in your result. "
             f"One key scores {apart} less than the key next to it, and its value is {large}. "
             f"Tile by tile, {right} of it is left in `out`. In yours, {left} is.{why.en}",
-            "你的结果不是由在线 softmax 得到的。"
+            "从你的结果看不出在线 softmax。"
             f"有一个 key 的分数比相邻的 key 低 {apart}，它的 value 是 {large}。逐块计算时，"
             f"`out` 里还剩 {right}，你的是 {left}。{why.zh}",
         )
@@ -127,9 +127,10 @@ _NARROWER = Text(
     "those of the inputs. Compute in q's dtype.",
     "看不出你是否逐块重新缩放：你用的数范围比输入的数更窄。请用 q 的 dtype 计算。",
 )
-_WHOLE_ROW = Text(
-    " What you subtract before exp is the maximum of the whole row, not of the keys so far.",
-    "exp 之前减去的是整行的最大值，而不是到目前为止的最大值。",
+_NOTHING_LEFT = Text(
+    " That comes of subtracting the maximum of the whole row before exp, not that of the keys so "
+    "far (or of dropping very small weights).",
+    "这是因为 exp 之前减去的是整行的最大值，而不是到目前为止的最大值（或者丢掉了很小的权重）。",
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import linecache
 import math
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from flashcourse.checks import mark
 from flashcourse.checks.cuts import TRIES, Place, far_apart
 from flashcourse.checks.forward_tile import Problem
-from wheat_and_chaff.chaff import CHAFF
+from wheat_and_chaff.chaff import CHAFF, SKELETON
 from wheat_and_chaff.whole_rows import PASSES, WHOLE_ROWS, body
 
 OPENLY = next(c.marks for c in CHAFF if c.name == "torch's own attention")
@@ -46,6 +47,97 @@ def test_several_passes_over_the_tiles_earn_the_scores_and_the_tiles_besides(nam
     marks = mark("forward", compiled(name, PASSES[name]))
     assert marks.points == OPENLY + 20
     assert {f.misconception for f in marks.findings} == {"maximum-of-all-keys"}
+
+
+ARRAYS = """
+    Q, K, V = (t.double().numpy() for t in (q, k, v))
+    outs = []
+    for i in range(0, len(Q), block_size):
+        c = Q[i:i+block_size] / math.sqrt(Q.shape[1])
+        a, b, o = np.full((len(c), 1), -np.inf), 0.0, 0.0
+        for j in range(0, len(K), block_size):
+            s = c @ K[j:j+block_size].T
+            d = np.maximum(a, s.max(1, keepdims=True))
+            e, f = np.exp(s - d), np.exp(a - d)
+            a, b, o = d, {total}, f * o + e @ V[j:j+block_size]
+        outs.append(o / b)
+    return torch.from_numpy(np.concatenate(outs)).to(q.dtype)
+"""
+VMAP = """
+    def one(row):
+        a, b, c = row.new_full((), -math.inf), row.new_zeros(()), row.new_zeros(v.shape[1])
+        for x, y in zip(k.split(block_size), v.split(block_size)):
+            s = x @ row / math.sqrt(q.shape[1])
+            d = torch.maximum(a, s.amax())
+            e, f = torch.exp(s - d), torch.exp(a - d)
+            a, b, c = d, {total}, f * c + e @ y
+        return c / b
+    return torch.cat([torch.vmap(one)(c) for c in q.split(block_size)])
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "total"),
+    [
+        ("NumPy", ARRAYS, "b + e.sum(1, keepdims=True)"),
+        ("vmap", VMAP, "b + e.sum()"),
+    ],
+)
+def test_a_slip_where_no_exponential_can_be_recorded_costs_no_more_than_elsewhere(
+    name: str, source: str, total: str
+) -> None:
+    marks = mark("forward", compiled(name, body(source.replace("{total}", total))))
+    assert 65 <= marks.points <= 90, [finding.text.en for finding in marks.findings]
+    assert marks.findings[0].todo == 5
+
+
+NAMES_ON_A_WHOLE_SOFTMAX = """
+    S = q @ k.T / math.sqrt(q.shape[1])
+    O = torch.softmax(S, -1) @ v
+    out = torch.zeros_like(O)
+    for i in range(0, len(q), block_size):
+        for j in range(0, len(k), block_size):
+            S_ij = S[i:i+block_size, j:j+block_size]
+            m_new = S[i:i+block_size].amax(-1, keepdim=True)
+            P_ij = torch.exp(S_ij - m_new)
+            l_new = m_new
+            out_i = O[i:i+block_size]
+        out[i:i+block_size] = out_i
+    return out
+"""
+TILES_WITHOUT_A_PAST = """
+    out = torch.zeros_like(q)
+    for i in range(0, len(q), block_size):
+        for j in range(0, len(k), block_size):
+            S_ij = q[i:i+block_size] @ k[j:j+block_size].T / math.sqrt(q.shape[1])
+            m_new = S_ij.amax(-1, keepdim=True)
+            P_ij = torch.exp(S_ij - m_new)
+            l_new = P_ij.sum(-1, keepdim=True)
+            out_i = P_ij @ v[j:j+block_size] / l_new
+        out[i:i+block_size] = out_i
+    return out
+"""
+
+
+def test_names_alone_earn_nothing() -> None:
+    marks = mark("forward", compiled("names", body(NAMES_ON_A_WHOLE_SOFTMAX)))
+    assert marks.points == OPENLY
+
+
+@pytest.mark.parametrize("todo", [3, 5, 6])
+def test_a_running_value_that_runs_on_from_nothing_earns_nothing(todo: int) -> None:
+    answer = compiled("no past", body(TILES_WITHOUT_A_PAST))
+    assert mark(f"forward.todo{todo}", answer).points == 0
+    assert mark("forward.todo2", answer).points == 10
+
+
+def test_a_skeleton_with_every_line_broken_earns_nothing_but_its_start() -> None:
+    source = SKELETON
+    for name in ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new", "out_i"):
+        source, count = re.subn(rf"(?m)^(            {name} = ).*$", r"\1 1 / 0", source)
+        assert count == 1
+    marks = mark("forward", compiled("broken", source))
+    assert (marks.points, marks.status) == (10, "crashed")
 
 
 OWN_TILES = """

@@ -677,4 +677,32 @@ def wheat_scores_in_float32_and_the_rest_in_float64(q, k, v, block_size=2):
     return torch.cat(outs).to(q.dtype)
 
 
+def wheat_state_as_one_more_column(q, k, v, block_size=2):
+    """What came before is one more key, whose score is its log-sum-exp."""
+    rows = []
+    for c in q.split(block_size):
+        total = torch.full((len(c), 1), -math.inf, dtype=q.dtype)
+        acc = torch.zeros(len(c), v.shape[1], dtype=q.dtype)
+        for x, y in zip(k.split(block_size), v.split(block_size), strict=True):
+            joint = torch.cat((total, c @ x.T / math.sqrt(q.shape[1])), dim=1)
+            total = torch.logsumexp(joint, dim=1, keepdim=True)
+            w = torch.exp(joint - total)
+            acc = w[:, :1] * acc + w[:, 1:] @ y
+        rows.append(acc)
+    return torch.cat(rows)
+
+
+def wheat_vmap_over_queries(q, k, v, block_size=2):
+    def one(row):
+        m_i, l_i, out_i = row.new_full((), -math.inf), row.new_zeros(()), row.new_zeros(v.shape[1])
+        for x, y in zip(k.split(block_size), v.split(block_size), strict=True):
+            S_ij = x @ row / math.sqrt(q.shape[1])
+            m_new = torch.maximum(m_i, S_ij.amax())
+            P_ij, alpha = torch.exp(S_ij - m_new), torch.exp(m_i - m_new)
+            l_i, out_i, m_i = alpha * l_i + P_ij.sum(), alpha * out_i + P_ij @ y, m_new
+        return out_i / l_i
+
+    return torch.cat([torch.vmap(one)(c) for c in q.split(block_size)])
+
+
 WHEAT = {name: f for name, f in sorted(globals().items()) if name.startswith("wheat_")}
