@@ -146,7 +146,8 @@ def whole_rows(function: Callable[..., Any], seed: int, **blocks: int) -> Findin
         return out if isinstance(out, Tensor) else None
 
     found = cuts(output_of, seed)
-    return None if found.before else found.finding
+    clamped = math.isfinite(found.left) and found.left > 2 * found.far.left  # P is a polynomial
+    return None if found.before or clamped else found.finding
 
 
 @dataclass(frozen=True)
@@ -232,7 +233,7 @@ def _cuts(output_of: Compute, far: Far, chance: random.Random) -> Cuts:
     for place, row in rows.items():
         number, top = float(row[place.low]), float(row[place.high[0]])
         if place.top is not None:
-            near = number != 0 and math.isfinite(number)
+            near = 0.2 < number / far.left < 2  # up to three keys are about as high as the top
         elif math.isfinite(top) and abs(top / far.value - 1) > NEAR:
             return Cuts(frozenset(), far)  # the value of the highest key is all that counts there
         else:
