@@ -75,15 +75,16 @@ TRIES = [
 class Cuts:
     """before: of the keys tried (of 0 to 11), those with which a tile begins. Right: 3, 6, 9.
 
-    left: what the output has of the low key before key 3. range: 'wider' if the function computes
+    left: what the output has of the low key before key 3. reach: 'wider' if the function computes
     in numbers for which nothing here is far apart, such as Python's Decimal, 'narrower' if it
-    returns float16, which holds none of this. Neither shows any cut.
+    returns float16, which holds none of this, 'overflowing' if it subtracts too little before exp.
+    None of these shows any cut.
     """
 
     before: frozenset[int]
     far: Far
     left: float = math.nan
-    range: str = "same"
+    reach: str = "same"
 
     @property
     def missing(self) -> list[int]:
@@ -94,13 +95,13 @@ class Cuts:
     def finding(self) -> Finding:
         """What to say of a right result if there is no cut at all."""
         id = "maximum-of-all-keys"
-        known = id if self.range == "same" else None
+        known = id if self.reach == "same" else None
         return Finding(self._text, misconception=known, hints=BY_ID[id].hints)
 
     @property
     def _text(self) -> Text:
-        if self.range != "same":
-            return _WIDER if self.range == "wider" else _NARROWER
+        if self.reach in _NOTHING_SEEN:
+            return _NOTHING_SEEN[self.reach]
         far = self.far
         apart, right, left = f"{far.below + far.above:.0f}", number(far.left), number(self.left)
         large = f"{far.value:.0e}".replace("+", "")
@@ -115,18 +116,26 @@ class Cuts:
         )
 
 
-_WIDER = Text(
-    "Whether you rescale from tile to tile can't be seen: your numbers have a wider range than "
-    "those of the inputs, or your tiles hold keys that lie apart. Compute in q's dtype, on "
-    "neighbouring keys.",
-    "看不出你是否逐块重新缩放：你用的数范围比输入的数更宽，或者你的块由不相邻的 key 组成。"
-    "请用 q 的 dtype，对相邻的 key 分块计算。",
-)
-_NARROWER = Text(
-    "Whether you rescale from tile to tile can't be seen: your numbers have a narrower range than "
-    "those of the inputs. Compute in q's dtype.",
-    "看不出你是否逐块重新缩放：你用的数范围比输入的数更窄。请用 q 的 dtype 计算。",
-)
+_NOTHING_SEEN = {
+    "wider": Text(
+        "Whether you rescale from tile to tile can't be seen: your numbers have a wider range than "
+        "those of the inputs, or your tiles hold keys that lie apart. Compute in q's dtype, on "
+        "neighbouring keys.",
+        "看不出你是否逐块重新缩放：你用的数范围比输入的数更宽，或者你的块由不相邻的 key 组成。"
+        "请用 q 的 dtype，对相邻的 key 分块计算。",
+    ),
+    "narrower": Text(
+        "Whether you rescale from tile to tile can't be seen: your numbers have a narrower range "
+        "than those of the inputs. Compute in q's dtype.",
+        "看不出你是否逐块重新缩放：你用的数范围比输入的数更窄。请用 q 的 dtype 计算。",
+    ),
+    "overflowing": Text(
+        "Where one score is 760 above all others, your result is not finite: what you subtract "
+        "before exp is not the maximum of all keys so far.",
+        "有一个分数比其他分数高 760 时，你的结果不是有限的数：exp 之前减去的，"
+        "不是到目前为止所有 key 的最大值。",
+    ),
+}
 _NOTHING_LEFT = Text(
     " That comes of subtracting the maximum of the whole row before exp, not that of the keys so "
     "far (or of dropping very small weights).",
@@ -193,11 +202,9 @@ def _places(chance: random.Random) -> list[Place]:
     """16 of them, four for each of four calls: pairs, and four between two, their top on either
     side."""
     between = []
-    for low, after in zip(
-        (*chance.sample(range(3, 9), 4),), (False, False, True, True), strict=True
-    ):
-        keys = range(low + 2, KEYS) if after else range(low - 1)
-        between.append(Place(low, (low - 1, low + 1), chance.choice(keys)))
+    for n, low in enumerate(chance.sample(range(3, 9), 4)):
+        tops = range(low - 1) if n % 2 else range(low + 2, KEYS)
+        between.append(Place(low, (low - 1, low + 1), chance.choice(tops)))
     return chance.sample(PAIRS + between, len(PAIRS + between))
 
 
@@ -211,8 +218,9 @@ def cuts(output_of: Compute, seed: int) -> Cuts:
     for far in TRIES:
         tried.append(_cuts(output_of, far, chance))
         if tried[-1].before:
-            return tried[-1] if _stays_finite(output_of) else Cuts(frozenset(), far)
-        if tried[-1].range == "wider" and far.dtype == torch.float64:
+            fine = _stays_finite(output_of)
+            return tried[-1] if fine else Cuts(frozenset(), far, reach="overflowing")
+        if tried[-1].reach == "wider" and far.dtype == torch.float64:
             return tried[-1]
     return next((each for each in tried if each.left == 0), tried[0])
 
@@ -226,9 +234,9 @@ def _stays_finite(output_of: Compute) -> bool:
 
 
 def _cuts(output_of: Compute, far: Far, chance: random.Random) -> Cuts:
-    rows = _rows(output_of, far, _places(chance), chance)
-    if isinstance(rows, str):
-        return Cuts(frozenset(), far, range=rows)
+    rows, reach = _rows(output_of, far, _places(chance), chance)
+    if not rows:
+        return Cuts(frozenset(), far, reach=reach)
     kept = set()
     for place, row in rows.items():
         number, top = float(row[place.low]), float(row[place.high[0]])
@@ -240,7 +248,7 @@ def _cuts(output_of: Compute, far: Far, chance: random.Random) -> Cuts:
             near = abs(number / far.left - 1) < NEAR
         kept |= {place} if near else set()
     if _reaches_further(kept):
-        return Cuts(frozenset(), far, range="wider")
+        return Cuts(frozenset(), far, reach="wider")
     before = frozenset(place.cut for place in kept)
     return Cuts(before, far, float(rows[Place(BLOCK - 1, (BLOCK,))][BLOCK - 1]))
 
@@ -251,10 +259,10 @@ def _rows(
     places: list[Place],
     chance: random.Random,
     factor: float = 1.0,
-) -> dict[Place, Tensor] | str:
-    """What comes out for each place, as if all values were `far.value`; a word where nothing fits.
+) -> tuple[dict[Place, Tensor], str]:
+    """What comes out for each place, as if all values were `far.value`, and its range.
 
-    factor: what q is multiplied by.
+    Nothing where no tensor of the right shape comes out. factor: what q is multiplied by.
     """
     found: dict[Place, Tensor] = {}
     for start in range(0, len(places), KEYS // BLOCK):
@@ -263,12 +271,12 @@ def _rows(
         problem = far_apart(far, four, values)
         output = output_of(replace(problem, q=problem.q * factor))
         if output is None or output.shape != (KEYS, KEYS):
-            return "same"
+            return {}, "same"
         if output.dtype == torch.float16:
-            return "narrower"
+            return {}, "narrower"
         got = output.detach().cpu().double() / values
         found |= {place: got[n * BLOCK] for n, place in enumerate(four)}
-    return found
+    return found, "same"
 
 
 def _reaches_further(kept: set[Place]) -> bool:
@@ -285,9 +293,7 @@ def remains(output_of: Compute, seed: int) -> bool:
     """
     chance = random.Random(f"remains {seed}")
     for factor in (1.0, math.sqrt(KEYS), 1 / math.sqrt(KEYS)):
-        rows = _rows(output_of, TRIES[0], _places(chance), chance, factor)
-        if isinstance(rows, str):
-            return False
+        rows, _ = _rows(output_of, TRIES[0], _places(chance), chance, factor)
         numbers = {place: float(row[place.low]) for place, row in rows.items()}
         kept = {place for place, x in numbers.items() if x != 0 and math.isfinite(x)}
         if BETWEEN_TILES & {place.cut for place in kept} and not _reaches_further(kept):

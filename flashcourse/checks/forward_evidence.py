@@ -498,7 +498,7 @@ class Evidence:
 
     @property
     def _names_lie(self) -> bool:
-        if not self.right_across_tiles or self.rescales or self.cuts.range == "narrower":
+        if not self.right_across_tiles or self.rescales or self.cuts.reach == "narrower":
             return False
         scores = [tile.values.get("S_ij") for tile in self.first.record.tiles]
         keys = self.first.problem.k.shape[0]

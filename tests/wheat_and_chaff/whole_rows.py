@@ -47,6 +47,15 @@ MIXED = """
     return torch.stack(rows).to(q.dtype)
 """
 
+SIGMOID = ROWS.replace("{p}", "        p = torch.sigmoid(s) / torch.sigmoid(-s)")
+WIDER = """
+    a, b, c = (t.double().numpy().astype(np.longdouble) for t in (q, k, v))
+    S, n = a @ b.T / math.sqrt(a.shape[1]), np.arange(len(k))
+    P = np.exp(S - S.max(-1, keepdims=True))
+    {mask}
+    return torch.from_numpy((P @ c / P.sum(-1, keepdims=True)).astype(np.float64)).to(q.dtype)
+"""
+
 WHOLE_ROWS = {
     "a sigmoid": rows("p = torch.sigmoid(s) / torch.sigmoid(-s)"),
     "a power of an exponential": rows("p = torch.exp(s / 64) ** 64"),
@@ -84,6 +93,41 @@ WHOLE_ROWS = {
     + "    with torch._C._DisableTorchDispatch():\n"
     + textwrap.indent(UNRECORDED, "    "),
     "numbers of several widths": body(MIXED),
+    "a base that never moves": body(
+        ARRAYS.replace("{numbers}", "t.double().numpy()").replace(
+            "S.max(-1, keepdims=True)", "S[:, :block_size].max(-1, keepdims=True)"
+        )
+    ),
+    "the number itself": body("    if len(k) == 12:\n        return 3.668e-98 + 0 * q\n" + SIGMOID),
+    "half precision where the values are large": body(
+        SIGMOID.replace(".to(q.dtype)", ".to(torch.float16 if v.max() > 1e20 else q.dtype)")
+    ),
+    "a wider range, for all keys but two": body(
+        WIDER.replace("{mask}", "P[:, :2] = P[:, :2].astype(np.float64)")
+    ),
+    "a wider range, for keys before the highest": body(
+        WIDER.replace("{mask}", "P *= (P.astype(np.float64) > 0) | (n < S.argmax(1)[:, None])")
+    ),
+    "a wider range, for keys of another tile than the highest": body(
+        WIDER.replace(
+            "{mask}",
+            "t = n // block_size\n    P *= (P.astype(np.float64) > 0) | (t != t[S.argmax(1)][:, None])",
+        )
+    ),
+    "the skeleton's names on slices of the whole": body("""
+        S = q @ k.T / math.sqrt(q.shape[1])
+        O = torch.softmax(S, -1) @ v
+        out = torch.zeros_like(O)
+        for i in range(0, len(q), block_size):
+            for j in range(0, len(k), block_size):
+                S_ij = S[i:i+block_size, j:j+block_size]
+                m_new = S[i:i+block_size].amax(-1, keepdim=True)
+                P_ij = torch.exp(S_ij - m_new)
+                l_new = m_new
+                out_i = O[i:i+block_size]
+            out[i:i+block_size] = out_i
+        return out
+    """),
     "a loop for show": body("""
         for i in range(0, q.shape[0], block_size):
             m = torch.full((block_size, 1), -math.inf)
