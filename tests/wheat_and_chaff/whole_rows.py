@@ -111,7 +111,8 @@ WHOLE_ROWS = {
     "a wider range, for keys of another tile than the highest": body(
         WIDER.replace(
             "{mask}",
-            "t = n // block_size\n    P *= (P.astype(np.float64) > 0) | (t != t[S.argmax(1)][:, None])",
+            "t = n // block_size\n"
+            "    P *= (P.astype(np.float64) > 0) | (t != t[S.argmax(1)][:, None])",
         )
     ),
     "the skeleton's names on slices of the whole": body("""
