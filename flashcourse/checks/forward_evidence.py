@@ -505,8 +505,8 @@ class Evidence:
         whole = any(S is not None and S.shape[-1] == keys for S in scores)
         if whole and {3, 5, 6} <= self.seen:
             return False  # one tile of everything needs no rescaling
-        # A wrong maximum that goes for all keys of a row alike also leaves results right.
-        return self.right_numbers or 3 not in self.faults
+        # One base for all keys of a row that is not its maximum also leaves ordinary results right.
+        return self.right_numbers or not {3, 4} & self.faults.keys()
 
 
 def widest_tile(block: int) -> int:

@@ -245,6 +245,7 @@ CHAFF = (
     _c("scaled twice and a tuple", (S, S + " * scale"), ("return out", "return out, l"), 2, "scale-twice", 85),
     _c("old sum not rescaled and last block dropped", (LN, "l_new = l_i + l_block"), (INNER, "for j in range(0, k.shape[0] // block_size * block_size, block_size)"), 5, "old-sum-not-rescaled", 85),
     _c("state without dtype and no scale", (", dtype=q.dtype, device=q.device", ""), ("* scale\n", "\n"), 1, "state-without-dtype", 80),
+    _c("nothing subtracted, nothing rescaled", (P, "torch.exp(S_ij)"), (LN, "l_new = l_i + l_block"), (O, "out_i = (l_i * out_i + P_ij @ v_block) / l_new"), 4, "nothing-subtracted", 70),
     _c("four mistakes", ("* scale\n", "\n"), (MB, "S_ij.max()"), (P, "torch.exp(S_ij)"), (LN, "l_new = l_i + l_block"), 2, "no-scale", 60),
     # ---- unfinished ----
     _c("nothing done", (f"    {O0}\n    {M0}\n    {L0}\n", "    raise NotImplementedError\n"), 1, None, 0, status="unfinished"),
