@@ -72,13 +72,10 @@ def missing_tiles(evidence: Evidence, run: Run) -> Finding | None:
     left = [tile for tile in wanted if tile not in visited]
     if not evidence.named or not visited or not left:
         return None
-    name, (i, j) = case(run.problem.name), left[0]
-    text = Text(
-        f"With {name.en}: {len(left)} of {len(wanted)} tiles were never visited, "
-        f"the first is (i={i}, j={j}).",
-        f"{name.zh}：{len(wanted)} 个块里有 {len(left)} 个从未走到，第一个是 (i={i}, j={j})。",
+    en = f"{len(left)} of {len(wanted)} tiles were never visited"
+    return _about_tiles(
+        "tiles-missing", run, left, en, f"{len(wanted)} 个块里有 {len(left)} 个从未走到"
     )
-    return replace(about("tiles-missing", text), tile=(i, j))
 
 
 def repeated_keys(evidence: Evidence, run: Run) -> Finding | None:
@@ -87,10 +84,16 @@ def repeated_keys(evidence: Evidence, run: Run) -> Finding | None:
     extra = [(t.i, t.j) for t in run.record.tiles if t.values and (t.i, t.j) not in wanted]
     if not evidence.named or not extra:
         return None
-    name, (i, j) = case(run.problem.name), extra[0]
-    text = Text(
-        f"With {name.en}: {len(extra)} of your tiles begin inside another one, the first is "
-        f"(i={i}, j={j}).",
-        f"{name.zh}：你的块里有 {len(extra)} 个从别的块中间开始，第一个是 (i={i}, j={j})。",
+    en = f"{len(extra)} of your tiles begin inside another one"
+    return _about_tiles(
+        "tiles-overlap", run, extra, en, f"你的块里有 {len(extra)} 个从别的块中间开始"
     )
-    return replace(about("tiles-overlap", text), tile=(i, j))
+
+
+def _about_tiles(id: str, run: Run, tiles: list[tuple[int, int]], en: str, zh: str) -> Finding:
+    name, (i, j) = case(run.problem.name), tiles[0]
+    text = Text(
+        f"With {name.en}: {en}, the first is (i={i}, j={j}).",
+        f"{name.zh}：{zh}，第一个是 (i={i}, j={j})。",
+    )
+    return replace(about(id, text), tile=(i, j))

@@ -343,11 +343,8 @@ class Evidence:
     @cached_property
     def all_at_once(self) -> bool:
         """Whether one exponential looked at all keys: there is no online softmax then."""
-        return any(
-            made.exponents is not None and made.exponents >= KEYS
-            for run in self.tiled.values()
-            for made in run.record.tensors
-        )
+        made = (each for run in self.tiled.values() for each in self._exponentials(run))
+        return any((each.exponents or 0) >= KEYS for each in made)
 
     @cached_property
     def cuts(self) -> Cuts:

@@ -74,8 +74,10 @@ def _can_be_shown(evidence: Evidence) -> frozenset[int]:
     """
     if not evidence.right_across_tiles:
         return ALL if evidence.tiles_shown else frozenset()
-    if evidence.rescales or not evidence.all_recorded:
-        return ALL if evidence.rescales else frozenset()
+    if evidence.rescales:
+        return ALL
+    if not evidence.all_recorded:
+        return frozenset()
     return ALL if verdict_of(evidence).finding.todo else frozenset({2})
 
 

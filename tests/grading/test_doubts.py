@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
 from wheat_and_chaff.wheat import WHEAT
+from wheat_and_chaff.whole_rows import HEAD, ROWS
 
 from flashcourse.grading.assemble import assemble
 from flashcourse.grading.course import CourseNotebook, load_course
@@ -20,27 +22,17 @@ from flashcourse.grading.submission import read_submission
 
 from .test_lesson import LESSON, NAME, ROOT, answered
 
-HEAD = f"def {NAME}(q, k, v, block_size=2):\n    pad = torch.zeros(block_size)\n"
-# Every row's softmax over all keys at once, in a function that seems to mind its block size.
-ROWS = """\
-    rows = []
-    for r in q:
-        s = (k @ r) / math.sqrt(q.shape[1])
-        s = s - s.max()
-        {weights}
-        rows.append((p @ v) / p.sum())
-    return torch.stack(rows).to(q.dtype)
-"""
+EXP = "p = torch.exp(s)"
 
 
 def by_rows(weights: str, before: str = "") -> str:
-    return HEAD + before + ROWS.replace("{weights}", weights)
+    return HEAD + before + ROWS.replace("{p}", f"        {weights}")
 
 
 def hidden(how: str, before: str = "") -> str:
     """All keys at once, with the recorder's eyes shut."""
-    body = ROWS.replace("{weights}", "p = torch.exp(s)").replace("\n    ", "\n        ")
-    return f"{HEAD}{before}    with {how}:\n    {body}"
+    body = textwrap.indent(ROWS.replace("{p}", f"        {EXP}"), "    ")
+    return f"{HEAD}{before}    with {how}:\n{body}"
 
 
 def of_wheat(name: str) -> str:
@@ -48,7 +40,6 @@ def of_wheat(name: str) -> str:
     return re.sub(r"def wheat_\w+\(", f"def {NAME}(", source, count=1)
 
 
-EXP = "p = torch.exp(s)"
 READ = {
     "inner module": (hidden("torch._C._DisableTorchDispatch()"), "_C"),
     "inner module, imported": (hidden("c._D()", "    from torch import _C as c\n"), "_C"),
