@@ -109,7 +109,7 @@ class Cuts:
         return Text(
             "No online softmax can be seen in your result. "
             f"One key scores {apart} less than the key next to it, and its value is {large}. "
-            f"Tile by tile, {right} of it is left in `out`. In yours, {left} is.{why.en}",
+            f"Tile by tile, {right} of it is left in `out`; in yours, {left}.{why.en}",
             "从你的结果看不出在线 softmax。"
             f"有一个 key 的分数比相邻的 key 低 {apart}，它的 value 是 {large}。逐块计算时，"
             f"`out` 里还剩 {right}，你的是 {left}。{why.zh}",
