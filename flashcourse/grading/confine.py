@@ -13,6 +13,7 @@ import platform
 import resource
 import stat
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from flashcourse.grading.limits import MIB, Limits
@@ -23,7 +24,8 @@ CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 CLONE_NEWCGROUP, CLONE_NEWTIME = 0x02000000, 0x00000080
 _ALL_NEW = 0x7E020080
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = (
     1,
     4,
@@ -60,8 +62,11 @@ class Identity:
     uid: int | None
 
 
-def confine(identity: Identity, limits: Limits) -> None:
-    """Shut this process in. Raises OSError where the kernel refuses a step: then don't go on."""
+def confine(identity: Identity, limits: Limits, unseen: Iterable[str] = ()) -> None:
+    """Shut this process in. Raises OSError where the kernel refuses a step: then don't go on.
+
+    unseen: folders that are empty from here on.
+    """
     unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     safe = MS_NOSUID | MS_NODEV | MS_NOEXEC
@@ -70,6 +75,8 @@ def confine(identity: Identity, limits: Limits) -> None:
     covered = _mounts_below("/tmp")
     mount("tmpfs", "/tmp", "tmpfs", safe, size)
     _bring_back(covered)
+    for folder in unseen:
+        mount("tmpfs", folder, "tmpfs", safe | MS_RDONLY, "size=4k,nr_inodes=2,mode=555")
     mount("tmpfs", "/dev/shm", "tmpfs", safe, size)
     # A shared mapping of it is memory that belongs to no process's count.
     mount("/dev/null", "/dev/zero", None, MS_BIND)

@@ -1,4 +1,4 @@
-"""The grader's side of the warmed process: start it, fork from it, watch what it forked."""
+"""The grader's side of the warmed processes: start them, fork from them, watch what they forked."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from flashcourse.grading.errors import GradingError
 from flashcourse.grading.limits import MIB, Limits
 
 START_SECONDS = 120.0
+ROLES = ("student", "examiner")  # each has a warmed process of its own, see zygote.py
 _PACKAGES = str(Path(sandbox._PACKAGE).parent)
 _PROGRAM = (
     "import sys; sys.path.append({!r}); from flashcourse.grading import zygote; zygote.main()"
@@ -155,7 +156,7 @@ def _resident(pid: int) -> int:
 
 
 class Pool:
-    """One warmed process and the processes forked from it. Safe to use from several threads."""
+    """The two warmed processes and those forked from them. Safe to use from several threads."""
 
     def __init__(self, hidden: Path | None = None, allow_unsandboxed: bool = False) -> None:
         self.sandbox = sandbox.make(hidden, allow_unsandboxed)
@@ -163,6 +164,8 @@ class Pool:
         self._processes: dict[int, Process] = {}
         self._number = 0
         self._warm = threading.Event()
+        self._cold = set(ROLES)
+        self._controls: dict[str, socket.socket] = {}
         self._failed: str | None = None
         self._log = tempfile.TemporaryFile(mode="w+b")  # noqa: SIM115 (closed in _end)
         self._started = threading.Event()
@@ -175,7 +178,7 @@ class Pool:
         return self.sandbox.mode != "open"
 
     def wait(self) -> None:
-        """Until the warmed process is ready. Raises PoolError with what it said if it is not."""
+        """Until both are ready. Raises PoolError with what they said if they are not."""
         if not self._warm.wait(START_SECONDS) or self._failed:
             raise PoolError(self._failed or "the warmed process did not start in time")
 
@@ -190,9 +193,9 @@ class Pool:
             self._number += 1
             process = Process(self._number, here)
             self._processes[process.number] = process
-            request = {"role": role, "id": process.number, "limits": limits.to_data()}
+            request = {"id": process.number, "limits": limits.to_data()}
             fds = [there.fileno(), *([extra.fileno()] if extra is not None else [])]
-            self._send(request, fds)
+            self._send(role, request, fds)
         there.close()
         if not process.forked.wait(30):
             raise PoolError(self._failed or "the warmed process did not fork")
@@ -207,28 +210,33 @@ class Pool:
         return process
 
     def close(self) -> None:
-        """End the warmed process and all that was forked from it."""
+        """End the warmed processes and all that was forked from them."""
         atexit.unregister(self.close)
         self._started.wait(10)
-        with contextlib.suppress(OSError):
-            self._control.shutdown(socket.SHUT_RDWR)
+        for control in self._controls.values():
+            with contextlib.suppress(OSError):
+                control.shutdown(socket.SHUT_RDWR)
         self._thread.join(15)
 
-    def _send(self, request: dict[str, Any], fds: list[int]) -> None:
+    def _send(self, role: str, request: dict[str, Any], fds: list[int]) -> None:
         try:
-            socket.send_fds(self._control, [json.dumps(request).encode()], fds)
+            socket.send_fds(self._controls[role], [json.dumps(request).encode()], fds)
         except OSError:
             raise PoolError(self._failed or "the warmed process is gone") from None
 
     def _live(self) -> None:
-        """Own the warmed process: it dies with the thread that started it, and this one stays."""
-        self._control, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        """Own the warmed processes: they die with the thread that started them; this one stays."""
+        theirs = []
+        for role in ROLES:
+            self._controls[role], there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            theirs.append(there)
+        fds = [there.fileno() for there in theirs]
         python = [sys.executable, "-I", "-c", _PROGRAM.format(_PACKAGES)]
-        command = [*self.sandbox.command, *python, str(there.fileno()), self.sandbox.mode]
+        command = [*self.sandbox.command, *python, *map(str, fds), self.sandbox.mode]
         try:
             child = subprocess.Popen(
                 command,
-                pass_fds=[there.fileno()],
+                pass_fds=fds,
                 env={**sandbox.environment(), "PATH": os.environ.get("PATH", os.defpath)},
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
@@ -240,21 +248,26 @@ class Pool:
             return
         finally:
             self._started.set()
-            there.close()
-        while self._hear():
+            for there in theirs:
+                there.close()
+        controls = list(self._controls.values())
+        # Where one has ended, the other is of no use.
+        while all(self._hear(control) for control in select.select(controls, [], [])[0]):
             pass
         self._end(child)
 
-    def _hear(self) -> bool:
+    def _hear(self, control: socket.socket) -> bool:
         try:
-            data, fds, _, _ = socket.recv_fds(self._control, 65536, 1)
+            data, fds, _, _ = socket.recv_fds(control, 65536, 1)
         except OSError:
             return False
         if not data:
             return False
         message = json.loads(data)
         if "warm" in message:
-            self._warm.set()
+            self._cold.discard(message["warm"])
+            if not self._cold:
+                self._warm.set()
         elif "forked" in message:
             process = self._processes[message["forked"]]
             process.handle = fds[0]
@@ -266,7 +279,8 @@ class Pool:
         return True
 
     def _end(self, child: subprocess.Popen) -> None:
-        self._control.close()
+        for control in self._controls.values():
+            control.close()
         try:
             child.wait(5)
         except subprocess.TimeoutExpired:

@@ -1,9 +1,13 @@
 """A process that has imported everything once, and forks one process after another from itself.
 
-It runs inside the sandbox's view of the file system, holds nothing of the course or of a
-submission, and never runs a student's code itself. Started as
-`python -I -c "… zygote.main()" CONTROL_FD MODE`, where MODE is 'root', 'user' (both with
-namespaces, see confine.py) or 'open' (no sandbox).
+There are two of it. The first, from which students' processes are forked, never imports the
+checks: no formula of theirs is in its memory, and the folder they lie in is empty for a student.
+The second is forked from the first, imports the checks, and forks the examiners' processes.
+
+Both run inside the sandbox's view of the file system, hold nothing of the course or of a
+submission, and never run a student's code themselves. Started as
+`python -I -c "… zygote.main()" STUDENTS_FD EXAMINERS_FD MODE`, where MODE is 'root', 'user' (both
+with namespaces, see confine.py) or 'open' (no sandbox).
 """
 
 from __future__ import annotations
@@ -18,27 +22,36 @@ import socket
 import sys
 from typing import Any
 
-from flashcourse.grading import examiner, student
+from flashcourse.grading import examiner, no_checks, student
 from flashcourse.grading.channel import Channel
 from flashcourse.grading.confine import CLONE_NEWPID, Identity, confine, set_pid_namespace, unshare
 from flashcourse.grading.limits import Limits
 from flashcourse.grading.shell import CellShell
 
 MESSAGE = 65536
-_UIDS = range(60_000, 64_000)
+# A student's process is never the same user as an examiner's.
+_UIDS = {"student": range(60_000, 62_000), "examiner": range(62_000, 64_000)}
 _PRELOADED = (
     "torch", "torch.testing", "torch.utils._python_dispatch", "numpy", "math", "matplotlib.pyplot",
     "matplotlib_inline.backend_inline", "ipywidgets", "flashcourse", "flashcourse.attention",
-    "flashcourse.checks", "flashcourse.recording", "flashcourse.costs", "flashcourse.views",
-    "flashcourse.running", "inspect", "unittest", "IPython.display",
+    "flashcourse.recording", "flashcourse.costs", "flashcourse.views", "flashcourse.running",
+    "inspect", "unittest", "IPython.display",
 )  # fmt: skip
 
 
 def main() -> None:
-    control = socket.socket(fileno=int(sys.argv[1]))
-    mode = sys.argv[2]
+    students, examiners = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:3])
+    mode = sys.argv[3]
     shell = _warm_up()
-    _Zygote(control, mode, shell).serve()
+    partner = os.fork()
+    if partner == 0:
+        students.close()
+        _learn_the_checks()
+        _Zygote("examiner", examiners, mode, shell).serve()
+        os._exit(0)
+    examiners.close()
+    no_checks.install()
+    _Zygote("student", students, mode, shell, partner).serve()
 
 
 def _warm_up() -> CellShell:
@@ -46,9 +59,6 @@ def _warm_up() -> CellShell:
     for name in _PRELOADED:
         if _exists(name):
             importlib.import_module(name)
-    from flashcourse.checks import exercises
-
-    exercises()
     shell = CellShell()
     stdout, stderr = sys.stdout, sys.stderr
     shell.install()
@@ -80,6 +90,13 @@ def _warm_record() -> None:
     student.record(lambda q, k, v, block_size=2: q, *torch.zeros(3, 2, 2)).to_data()
 
 
+def _learn_the_checks() -> None:
+    from flashcourse.checks import exercises
+
+    exercises()
+    gc.freeze()
+
+
 def _exists(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
@@ -88,8 +105,19 @@ def _exists(name: str) -> bool:
 
 
 class _Zygote:
-    def __init__(self, control: socket.socket, mode: str, shell: CellShell) -> None:
-        self.control, self.mode, self.shell = control, mode, shell
+    """role: what its children are. partner: the pid of the examiners' zygote, for its parent."""
+
+    def __init__(
+        self,
+        role: str,
+        control: socket.socket,
+        mode: str,
+        shell: CellShell,
+        partner: int | None = None,
+    ) -> None:
+        self.role, self.control, self.mode, self.shell = role, control, mode, shell
+        self.partner, self.alone = partner, False
+        self.unseen = no_checks.folders() if role == "student" else []
         self.children: dict[int, int] = {}
         self.forked = 0
         self.home = os.open("/proc/self/ns/pid", os.O_RDONLY) if mode != "open" else -1
@@ -103,8 +131,8 @@ class _Zygote:
 
     def serve(self) -> None:
         """Fork on request until the grader hangs up; then take every child along."""
-        self._tell({"warm": True, "pid": os.getpid()})
-        while True:
+        self._tell({"warm": self.role})
+        while not self.alone:
             ready, _, _ = select.select([self.control, self.alarm], [], [])
             self._reap()
             if self.control in ready and not self._obey():
@@ -145,9 +173,12 @@ class _Zygote:
                 pass
         except BlockingIOError:
             pass
-        while self.children:
+        while self.children or self.partner is not None:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:
+                return
+            if pid == self.partner:
+                self.alone = True
                 return
             self._tell(
                 {"exited": self.children.pop(pid), "status": os.waitstatus_to_exitcode(status)}
@@ -161,13 +192,14 @@ class _Zygote:
             limits = Limits(**request["limits"])
             try:
                 if self.mode != "open":
-                    uid = _UIDS[self.forked % len(_UIDS)] if self.mode == "root" else None
-                    confine(Identity(uid), limits)
+                    uids = _UIDS[self.role]
+                    uid = uids[self.forked % len(uids)] if self.mode == "root" else None
+                    confine(Identity(uid), limits, self.unseen)
             except OSError as error:
                 channel.send({"refused": str(error)})
                 os._exit(3)
             channel.send({"ready": True})
-            _live(request["role"], channel, fds, self.shell, limits)
+            _live(self.role, channel, fds, self.shell, limits)
         finally:
             os._exit(0)
 

@@ -85,6 +85,23 @@ def test_a_hostile_submission_gets_nothing(
     assert graded.outcome.text().en.isprintable()
 
 
+MARKED = """\
+from flashcourse.checks import course_seed, mark
+def scale_rows(x):
+    return x / x.sum(-1, keepdim=True)
+print(course_seed(), mark("forward.todo1", scale_rows).points)
+mark("forward.todo1", scale_rows, lang="en")"""
+
+
+def test_whoever_marks_in_an_answer_cell_loses_nothing(run: Run) -> None:
+    graded = run(tiny.submitted({**tiny.RIGHT, "scale": MARKED}))
+    assert graded.outcome.kind == "graded"
+    assert sum(mark.points or 0 for mark in graded.marks) == 20.0
+    said = of_the_student(graded)
+    assert "0 0.0" in said
+    assert "the tests run apart from its code" in said
+
+
 def test_nothing_of_a_submission_survives_it(run: Run, pool: Pool) -> None:
     run(tiny.submitted(tiny.RIGHT), LIMITS)
     before = descendants()
