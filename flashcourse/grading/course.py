@@ -6,6 +6,7 @@ import ast
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,19 @@ class CourseNotebook:
 
     def graded(self) -> list[CourseCell]:
         return [cell for cell in self.cells if cell.role in ("test", "manual")]
+
+    @cached_property
+    def together(self) -> dict[str, frozenset[str]]:
+        """For each test, by grade id, all tests that ask for the very same answers, and itself."""
+        names = {name for cell in self.cells for name in cell.defines}
+        asked: dict[frozenset[str], list[str]] = {}
+        for cell in self.cells:
+            if cell.role == "test":
+                tree = parse(cell.source)
+                wanted = frozenset(used_names(tree) & names) if tree is not None else frozenset()
+                # A test of no answer stands by itself.
+                asked.setdefault(wanted or frozenset({cell.grade_id}), []).append(cell.grade_id)
+        return {one: frozenset(ids) for ids in asked.values() for one in ids}
 
     def fingerprint(self) -> str:
         """Changes when anything changes that marks depend on."""

@@ -63,7 +63,7 @@ class _Examiner:
 
     def _test(self, request: dict[str, Any]) -> dict[str, Any]:
         self.student.deadline = time.monotonic() + request["seconds"]
-        self.student.at(request["epoch"])
+        self.student.at(request["state"])
         self.student.seconds, self.student.calls = 0.0, 0
         for identity in request["stuck"]:
             self.student.slow.setdefault(identity, _STUCK)

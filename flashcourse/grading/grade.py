@@ -22,7 +22,7 @@ from flashcourse.grading.submission import Submission, Unreadable, read_submissi
 from flashcourse.words import LANGUAGES, Text
 
 # Raise it when grading itself changes in a way that changes marks.
-GRADER_VERSION = 3
+GRADER_VERSION = 4
 
 
 @dataclass(frozen=True)

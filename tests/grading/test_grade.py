@@ -64,6 +64,38 @@ def test_own_cells_run_where_they_stood(run: Run) -> None:
     assert own[0]["outputs"][0]["data"] == {"text/plain": "0.25"}
 
 
+RIGHT_ROWS = "x / x.sum(-1, keepdim=True)"
+FOR_ONE_TEST = f"def scale_rows(x):\n    return {RIGHT_ROWS} if x.shape != (5, 5) else x"
+FOR_THE_OTHER = f"def scale_rows(x):\n    return {RIGHT_ROWS} if x.shape == (5, 5) else x"
+
+
+def test_one_function_earns_the_points_of_the_tests_that_ask_for_it(run: Run) -> None:
+    """`test-scale` (10) is right with the first only, `test-partial` (5) with the other."""
+    swapped = {"test-scale": FOR_THE_OTHER}
+    graded = run(tiny.submitted({**tiny.RIGHT, "scale": FOR_ONE_TEST}, after=swapped))
+    assert points(graded) == {**FULL, "test-partial": 0.0}
+    swapped = {"test-scale": FOR_ONE_TEST}
+    graded = run(tiny.submitted({**tiny.RIGHT, "scale": FOR_THE_OTHER}, after=swapped))
+    assert points(graded) == {**FULL, "test-partial": 0.0}
+
+
+def test_a_cell_between_two_tests_may_mend_an_answer_and_does_not_spoil_it(run: Run) -> None:
+    wrong = "def scale_rows(x):\n    return 1 / 0"
+    mended = run(
+        tiny.submitted({**tiny.RIGHT, "scale": wrong}, after={"test-scale": tiny.RIGHT["scale"]})
+    )
+    spoilt = run(tiny.submitted(tiny.RIGHT, after={"test-scale": wrong}))
+    for graded in (mended, spoilt):
+        assert points(graded) == FULL
+        assert graded.outcome.kind == "graded"
+
+
+def test_what_was_earned_before_a_cell_ends_the_process_stays_earned(run: Run) -> None:
+    graded = run(tiny.submitted(tiny.RIGHT, after={"test-scale": "import os\nos._exit(1)"}))
+    assert points(graded) == {**FULL, "test-size": 0.0}
+    assert (graded.outcome.kind, graded.outcome.where) == ("killed", "own")
+
+
 def test_cells_before_a_crash_keep_their_marks(run: Run) -> None:
     graded = run(tiny.submitted({**tiny.RIGHT, "size": "import os\nos._exit(0)"}))
     assert points(graded) == {**FULL, "test-size": 0.0}
