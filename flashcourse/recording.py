@@ -37,7 +37,7 @@ class Repair:
 
     def __init__(self, given: tuple[Tensor, ...], setting: Setting) -> None:
         self.q, self.k, self.v = (t.detach().clone() for t in given[:3])
-        self.names, self.block = setting.repair, setting.block_size
+        self.names, self.block = setting.repair, setting.block_size or 1
 
     def __call__(self, name: str, local: dict[str, Any]) -> Tensor | None:
         if name not in self.names:
@@ -135,7 +135,7 @@ class Setting:
     """How to run: the block size, the time limit, the names to be given their right values, and
     whether exponentials are to come out wrong."""
 
-    block_size: int
+    block_size: int | None
     seconds: float
     repair: frozenset[str] = frozenset()
     disturb: bool = False
@@ -144,9 +144,9 @@ class Setting:
 def record(
     function: Callable[..., Any],
     q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    block_size: int = 2,
+    k: Tensor | None,
+    v: Tensor | None,
+    block_size: int | None = 2,
     *,
     seconds: float = 10.0,
     extra: tuple[Tensor, ...] = (),
@@ -156,7 +156,9 @@ def record(
     """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
 
     q: (rows, dim), k: (keys, dim), v: (keys, dim_v), on any device. Never raises because of what
-    the function does: see `Record.error`. seconds: after so long the run is ended ('too_slow').
+    the function does: see `Record.error`. For a function that is no attention: a block_size of
+    None is not handed over, nor are k and v that are None; such a record has neither tiles nor an
+    output. seconds: after so long the run is ended ('too_slow').
     repair: skeleton names (of `SKELETON`) whose lines are stepped over, with the right value in
     their place: what comes after them can be looked at.
     With 'low' beside 'm' and 'l', they start at −1 and 1.5, as if there had been keys before: then
@@ -171,7 +173,8 @@ def record(
         more |= {"disturb": True} if disturb else {}
         return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
     setting = Setting(block_size, seconds, frozenset(repair), disturb)
-    return _record_here(function, (q, k, v, *extra), setting)
+    given = tuple(t for t in (q, k, v, *extra) if t is not None)
+    return _record_here(function, given, setting)
 
 
 def _record_here(
@@ -198,6 +201,7 @@ def _record_once(
     copies = tuple(t.detach().clone() for t in given)
     keeper = _Keeper()
     block_size = setting.block_size
+    named = {} if block_size is None else {"block_size": block_size}
     repair = Repair(given, setting) if setting.repair else None
     tracer = Tracer(keeper.keep, keeper.changes, repair)
     watch = TensorWatch(tracer, setting.disturb)
@@ -206,12 +210,12 @@ def _record_once(
         with watch:
             return traced(tracer, function)(*args, **kwargs)
 
-    done = run(observed, copies, {"block_size": block_size}, setting.seconds)
-    changed = zip("qkv", given[:3], copies[:3], strict=True)
+    done = run(observed, copies, named, setting.seconds)
+    changed = zip("qkv", given[:3], copies[:3], strict=False)
     return Record(
-        output=_first_tensor(done.value),
+        output=_first_tensor(done.value) if block_size else None,
         output_type=_type_name(done.value),
-        tiles=_tiles(tracer.passes, block_size, copies),
+        tiles=_tiles(tracer.passes, block_size, copies) if block_size else (),
         tensors=watch.seen,
         largest_intermediate=watch.largest,
         largest_exp_argument=watch.largest_exponent,

@@ -115,12 +115,20 @@ def safe_three_lines(x):
     return torch.exp(x - m) / l
 
 
-def safe_by_library(x):
-    return torch.softmax(x, dim=0)
-
-
 def safe_by_log(x):
-    return torch.exp(x - torch.logsumexp(x, dim=0))
+    m = x.max()
+    return torch.exp(x - m - torch.log(torch.exp(x - m).sum()))
+
+
+def safe_in_base_two(x):
+    p = torch.pow(2.0, (x - x.amax()) * math.log2(math.e))
+    return torch.einsum("i,->i", p, 1 / p.sum())
+
+
+def safe_in_float64(x):
+    m = torch.sort(x.double()).values[-1]
+    e = math.e ** (x.double() - m)
+    return (e / torch.ones_like(e).dot(e)).to(x.dtype)
 
 
 def safe_by_loop(x):
@@ -141,10 +149,56 @@ def safe_in_its_own_copy(x):
 
 @pytest.mark.parametrize(
     "answer",
-    [safe_three_lines, safe_by_library, safe_by_log, safe_by_loop, safe_in_its_own_copy],
+    [
+        safe_three_lines,
+        safe_by_log,
+        safe_in_base_two,
+        safe_in_float64,
+        safe_by_loop,
+        safe_in_its_own_copy,
+    ],
 )
 def test_right_ways_to_write_the_safe_softmax(answer):
     check_right("softmax.safe", answer)
+
+
+def safe_by_added_logarithms(x):
+    total = x[0]
+    for value in x[1:]:
+        total = torch.logaddexp(total, value)
+    return torch.exp(x - total)
+
+
+def safe_by_attention(x):
+    key, value = x[None, None, :, None], torch.eye(len(x), dtype=x.dtype)[None, None]
+    one = torch.ones(1, 1, 1, 1, dtype=x.dtype)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    return attention(one, key, value, scale=1.0)[0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda x: torch.softmax(x, dim=0),
+        lambda x: torch.nn.functional.softmax(x.double(), dim=0).to(x.dtype),
+        torch.nn.Softmax(dim=0),
+        lambda x: torch.log_softmax(x, dim=0).exp(),
+        lambda x: torch.exp(x - torch.logsumexp(x, dim=0)),
+        lambda x: torch.distributions.Categorical(logits=x).probs,
+        safe_by_added_logarithms,
+        safe_by_attention,
+    ],
+)
+def test_a_ready_made_softmax_is_none_of_ones_own(answer):
+    check_deserved("softmax.safe", answer, 0, "ready_made", seeds=(0, 1))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [lambda x: x, lambda x: x * 0, lambda x: torch.full_like(x, 1 / len(x)), lambda x: x / x.sum()],
+)
+def test_a_right_form_alone_is_no_softmax(answer):
+    check_deserved("softmax.safe", answer, 0, None)
 
 
 def safe_without_maximum(x):
@@ -161,7 +215,8 @@ def safe_by_mean(x):
 
 
 def safe_as_logarithm(x):
-    return torch.log_softmax(x, 0)
+    m = x.max()
+    return x - m - torch.log(torch.exp(x - m).sum())
 
 
 def safe_from_zero(x):
@@ -185,7 +240,7 @@ def safe_in_place(x):
 
 
 def safe_in_float32(x):
-    return torch.softmax(x.float(), 0)
+    return safe_three_lines(x.float())
 
 
 def safe_subtracting_an_index(x):
@@ -202,12 +257,12 @@ def safe_subtracting_the_minimum(x):
     ("answer", "points", "misconception"),
     [
         (safe_without_maximum, 10, "no_max"),
-        (safe_without_division, 2, "not_normalised"),
-        (safe_by_mean, 2, "divided_by_mean"),
-        (safe_as_logarithm, 2, "log_softmax"),
+        (safe_without_division, 0, "not_normalised"),
+        (safe_by_mean, 0, "divided_by_mean"),
+        (safe_as_logarithm, 0, "log_softmax"),
         (safe_from_zero, 10, "max_from_zero"),
-        (safe_sign_reversed, 2, "sign_reversed"),
-        (safe_base_two, 2, "base_two"),
+        (safe_sign_reversed, 0, "sign_reversed"),
+        (safe_base_two, 0, "base_two"),
         (safe_in_place, 13, "input_changed"),
         (safe_in_float32, 13, None),
         (safe_subtracting_an_index, 10, "no_max"),
@@ -251,10 +306,33 @@ def branching_step(m, l, x_j, x):
     return m, l + exp(x_j - m)
 
 
-def online_closed_form(x):
+def online_after_all_maxima(x):
     ms = torch.cummax(x, 0).values
-    ls = torch.exp(torch.logcumsumexp(x, 0) - ms)
-    return torch.softmax(x, 0), ms, ls
+    ls, l = torch.empty_like(x), torch.zeros((), dtype=x.dtype)
+    for j in range(len(x)):
+        l = (l * exp(ms[j - 1] - ms[j]) if j else l) + exp(x[j] - ms[j])
+        ls[j] = l
+    return exp(x - ms[-1]) / ls[-1], ms, ls
+
+
+def online_in_one_column(x):
+    ms, ls = (torch.zeros_like(x) for _ in range(2))
+    ms[0], ls[0] = x[0], 1
+    for j in range(1, len(x)):
+        ms[j] = x[j] if x[j] > ms[j - 1] else ms[j - 1]
+        pair = torch.stack([ms[j - 1], x[j]]) - ms[j]
+        ls[j] = torch.einsum("i,i->", pair.exp(), torch.stack([ls[j - 1], torch.ones_like(x[j])]))
+    return (x - ms[-1]).exp().div_(ls[-1]), ms, ls
+
+
+def online_with_y_at_each_step(x):
+    m, l, y, ms, ls = x[0] - INF, x[0] * 0, x, [], []
+    for x_j in x:
+        m, l = right_step(m, l, x_j, x)
+        y = exp(x - m) / l
+        ms.append(m)
+        ls.append(l)
+    return y, torch.stack(ms), torch.stack(ls)
 
 
 def online_in_python_numbers(x):
@@ -276,7 +354,9 @@ def online_in_python_numbers(x):
         online_with(branching_step),
         online_with(right_step, start=(-INF, 1.0)),
         online_with(right_step, start=(-1e9, 0.0)),
-        online_closed_form,
+        online_after_all_maxima,
+        online_in_one_column,
+        online_with_y_at_each_step,
         online_in_python_numbers,
     ],
 )
@@ -332,11 +412,11 @@ def divided_by_history(x, m, l, ms, ls):
     [
         (online_with(no_correction), 12, "no_correction"),
         (online_with(m_overwritten_first), 12, "no_correction"),
-        (online_with(inverse), 12, "inverse_correction"),
+        (online_with(inverse), 7, "inverse_correction"),  # NaN: no y can be judged by it
         (online_with(old_base), 12, "old_base"),
         (online_with(right_step, start=(0.0, 0.0)), 14, "max_from_zero"),
         (online_with(newest_only), 14, "max_of_newest"),
-        (online_with(all_of_x), 14, "max_of_all"),
+        (online_with(all_of_x), 6, "max_of_all"),  # nothing was ever corrected
         (online_with(on_both), 12, "correction_on_both"),
         (online_with(unshifted), 12, "no_max"),
         (online_with(right_step, last=divided_by_history), 15, "history_not_last"),
@@ -357,9 +437,79 @@ def test_only_the_last_state_is_not_the_history():
     assert "`ms`" in marks.findings[0].text.en
 
 
+def online_ready_made(x):
+    ms = torch.cummax(x, 0).values
+    return torch.softmax(x, 0), ms, exp(torch.logcumsumexp(x, 0) - ms)
+
+
+def online_by_added_logarithms(x):
+    ms, L = torch.cummax(x, 0).values, [x[0]]
+    for x_j in x[1:]:
+        L.append(torch.logaddexp(L[-1], x_j))
+    ls = exp(torch.stack(L) - ms)
+    return exp(x - ms[-1]) / ls[-1], ms, ls
+
+
+def online_by_softmaxes(x):
+    # The largest share is 1 / l.
+    ms = torch.cummax(x, 0).values
+    ls = torch.stack([1 / torch.softmax(x[: j + 1], 0).max() for j in range(len(x))])
+    return exp(x - ms[-1]) / ls[-1], ms, ls
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        (online_ready_made, 7),
+        (online_by_added_logarithms, 12),
+        (online_by_softmaxes, 7),
+        (online_with(right_step, last=lambda x, *_: torch.softmax(x, 0)), 15),
+    ],
+)
+def test_what_comes_ready_made_is_none_of_the_online_softmax(answer, points):
+    check_deserved("softmax.online", answer, points, "ready_made", seeds=(0, 1))
+
+
+def sums_of_a_matrix(x):
+    ms = torch.cummax(x, 0).values
+    ls = torch.tril(exp(x - ms[:, None])).sum(dim=1)
+    return exp(x - ms[-1]) / ls[-1], ms, ls
+
+
+def sums_from_the_first_element(x):
+    ms = torch.cummax(x, 0).values
+    ls = torch.stack([exp(x[: j + 1] - ms[j]).sum() for j in range(len(x))])
+    return exp(x - ms[-1]) / ls[-1], ms, ls
+
+
+@pytest.mark.parametrize("answer", [sums_of_a_matrix, sums_from_the_first_element])
+def test_a_sum_that_begins_anew_at_each_element_does_not_run(answer):
+    marks = mark("softmax.online", answer, "en")
+    assert marks.points == 12
+    assert "Keep the old sum" in marks.findings[0].text.en
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        (lambda x: (x, x, x), 0),
+        (lambda x: (x, x - INF, x), 0),
+        (lambda x: (x, x * INF, x * 0), 0),
+        (lambda x: (x, x * 0 + 3e38, x * 0), 0),
+        (lambda x: (x, x * math.nan, x), 0),
+        (lambda x: (exp(x), x * 0, x * 0 + 1), 0),
+        (lambda x: (x * math.nan, torch.cummax(x, 0).values, x * math.nan), 7),
+        (lambda x: (exp(x) / exp(x).sum(), x * 0, exp(x).cumsum(0)), 6),
+    ],
+)
+def test_a_maximum_by_which_nothing_can_be_judged_earns_nothing_further(answer, points):
+    for seed in (0, 1, 2):
+        assert mark("softmax.online", answer, "en", seed=seed).points == points
+
+
 def test_a_state_in_float32_costs_one_point():
     def answer(x):
-        y, ms, ls = online_closed_form(x)
+        y, ms, ls = online_after_all_maxima(x)
         return y, ms.float(), ls.float()
 
     assert mark("softmax.online", answer).points == 19
@@ -367,7 +517,7 @@ def test_a_state_in_float32_costs_one_point():
 
 def test_the_finding_names_the_first_wrong_element_and_both_numbers():
     def answer(x):
-        y, ms, ls = online_closed_form(x)
+        y, ms, ls = online_after_all_maxima(x)
         if len(ls) > 4:
             ls[4] += 1
         return y, ms, ls
@@ -401,10 +551,18 @@ def tile_by_columns(m, l, x):
     return m, l
 
 
-def tile_by_logsumexp(m, l, x):
-    m_new = larger(m, x.amax(-1, keepdim=True))
-    total = torch.logsumexp(torch.cat([m + l.log(), x], dim=-1), dim=-1, keepdim=True)
-    return m_new, exp(total - m_new)
+def tile_by_product(m, l, x):
+    m_new = torch.cat([m, x], dim=-1).amax(dim=-1, keepdim=True)
+    new = torch.einsum("rb->r", exp(x - m_new)).unsqueeze(-1)
+    return m_new, torch.addcmul(new, l, exp(m - m_new))
+
+
+def tile_in_its_own_copy(m, l, x):
+    top, total = m.clone(), l.clone()
+    torch.maximum(m, x.max(dim=1, keepdim=True)[0], out=top)
+    total.mul_((m - top).exp_())
+    total += (x - top).exp_().sum(1, keepdim=True)
+    return top, total
 
 
 def tile_by_rows(m, l, x):
@@ -414,10 +572,51 @@ def tile_by_rows(m, l, x):
 
 @pytest.mark.parametrize(
     "answer",
-    [tile_new_base, tile_block_base, tile_by_columns, tile_by_logsumexp, tile_by_rows],
+    [
+        tile_new_base,
+        tile_block_base,
+        tile_by_columns,
+        tile_by_product,
+        tile_in_its_own_copy,
+        tile_by_rows,
+    ],
 )
 def test_right_ways_to_update_by_tiles(answer):
     check_right("softmax.tiles", answer)
+
+
+def tile_by_logsumexp(m, l, x):
+    m_new = larger(m, x.amax(-1, keepdim=True))
+    total = torch.logsumexp(torch.cat([m + l.log(), x], dim=-1), dim=-1, keepdim=True)
+    return m_new, exp(total - m_new)
+
+
+def tile_by_logaddexp(m, l, x):
+    m_new = larger(m, x.amax(-1, keepdim=True))
+    total = m + l.log()
+    for column in x.split(1, dim=1):
+        total = torch.logaddexp(total, column)
+    return m_new, exp(total - m_new)
+
+
+@pytest.mark.parametrize("answer", [tile_by_logsumexp, tile_by_logaddexp])
+def test_a_ready_made_sum_earns_only_the_maximum(answer):
+    check_deserved("softmax.tiles", answer, 9, "ready_made")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda m, l, x: (m, l),
+        lambda m, l, x: (torch.full_like(m, 3e38), l * 0),
+        lambda m, l, x: (torch.full_like(m, -INF), l * 0),
+        lambda m, l, x: (torch.full_like(m, math.nan), l),
+        lambda m, l, x: (x[:, :1], l),
+    ],
+)
+def test_a_tile_that_was_not_looked_at_earns_nothing(answer):
+    for seed in (0, 1, 2):
+        assert mark("softmax.tiles", answer, "en", seed=seed).points == 0
 
 
 def tile_with(m_of=lambda m, x: larger(m, x.amax(-1, keepdim=True)), l_of=None):
@@ -597,8 +796,8 @@ def merge_in_place(a, b):
     [
         (unguarded, 25, "inf_minus_inf"),
         (guarded_in_l_only, 25, "zero_by_zero"),
-        (merge_with(l_of=lambda a, b, m: a[1] + b[1]), 22, "no_correction"),
-        (merge_with(l_of=lambda a, b, m: weights(a, b, m)[0] + b[1]), 22, "one_side_only"),
+        (merge_with(l_of=lambda a, b, m: a[1] + b[1]), 17, "no_correction"),
+        (merge_with(l_of=lambda a, b, m: weights(a, b, m)[0] + b[1]), 17, "one_side_only"),
         (merge_with(O_of=lambda a, b, w_a, w_b, l: w_a * a[2] + w_b * b[2]), 22, "not_normalised"),
         (merge_with(O_of=factors_without_sums), 22, "sums_forgotten"),
         (merge_with(O_of=lambda a, b, w_a, w_b, l: (a[2] + b[2]) / 2), 22, "plain_mean"),
@@ -617,6 +816,21 @@ def test_m_taken_from_one_side_is_told():
     marks = mark("softmax.merge", merge_with(m_of=lambda a, b: a[0]), "en")
     assert "one_side_only" in misconceptions(marks)
     assert marks.points < 30
+
+
+@pytest.mark.parametrize(
+    ("answer", "points"),
+    [
+        (lambda a, b: a, 0),
+        (lambda a, b: (torch.full_like(a[0], 3e38), a[1] * 0, a[2]), 0),
+        (lambda a, b: (torch.full_like(a[0], math.nan), a[1], a[2]), 0),
+        (lambda a, b: (torch.maximum(a[0], b[0]), a[1], a[2]), 4),
+        (lambda a, b: (torch.maximum(a[0], b[0]), a[1] * 0, a[2] * 0), 4),
+    ],
+)
+def test_a_state_that_is_no_merge_earns_at_most_its_maximum(answer, points):
+    for seed in (0, 1, 2):
+        assert mark("softmax.merge", answer, "en", seed=seed).points == points
 
 
 def test_everything_wrong_earns_nothing():

@@ -23,6 +23,7 @@ from flashcourse.checks.online_softmax_words import (
     INVERSE,
     LOG_SUM,
     MERGE_HINTS,
+    NO_SUM,
     NOTHING_RIGHT,
     ONE_MAX,
     ONE_SIDE,
@@ -75,6 +76,8 @@ def _pieces(seed: int) -> tuple[Tensor, Tensor, list[slice]]:
 
 def _merge_l(S: Tensor, a: Triple, b: Triple, m: Tensor, l: Tensor) -> Finding | None:
     want = torch.exp(S - m.double()).sum(-1, keepdim=True)
+    if not bool((want > 1e-30).all()):  # by such an `m` any sum is 0
+        return NOTHING_RIGHT
     if same(l, want):
         return None
     rules = [
@@ -272,20 +275,31 @@ def merge(answer: Any, *, seed: int = 0) -> Marks:
         values = _merge_values(answer, seed)
         found = {name: (finding, "wrong") for name, finding in values.items()}
         wrong_first = min(("mlO".index(name) for name in values), default=3)
-        judged = list("mlO"[:wrong_first])
-        for name, look in (("neutral", _neutral), ("order", _any_order)):
-            found |= _looked(look, name, answer, seed, judged)
+        # Of the maximum alone, any two states would do.
+        for name, look, least in (("neutral", _neutral, 1), ("order", _any_order, 2)):
+            judged = "mlO"[: max(wrong_first, 2)] if wrong_first >= least else ""
+            found |= _looked(
+                look, name, answer, seed, judged, NOTHING_RIGHT if "m" in found else NO_SUM
+            )
     except _Stop as stop:
         found = dict.fromkeys(names, (stop.finding, stop.status))
     return judge("softmax.merge", parts_of(_MERGE_PARTS, [found]))
 
 
 def _looked(
-    look: Callable[..., Finding | None], name: str, answer: Any, seed: int, judged: Sequence[str]
+    look: Callable[..., Finding | None],
+    name: str,
+    answer: Any,
+    seed: int,
+    judged: Sequence[str],
+    first: Finding,
 ) -> dict[str, tuple[Finding, str]]:
-    """What one property's look found. Nothing that is right to look at earns nothing."""
+    """What one property's look found. Nothing that is right to look at earns nothing.
+
+    first: what to say then.
+    """
     if not judged:
-        return {name: (NOTHING_RIGHT, "wrong")}
+        return {name: (first, "wrong")}
     try:
         finding = look(answer, seed, judged)
     except _Stop as stop:

@@ -3,11 +3,14 @@
 Every oracle is a closed form in float64 over all the scores at once (`torch.softmax`,
 `torch.cummax`, sums of exponentials relative to a given base), never a running update. Each part
 of an answer is judged given the learner's own earlier values, so that one slip costs one part.
+Values by which nothing can be judged, such as an infinite maximum, earn nothing for what follows,
+nor does a ready-made softmax, nor a right form alone.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -32,19 +35,24 @@ from flashcourse.checks.online_softmax_words import (
     ALPHA_ON_BOTH,
     ALPHA_ON_NEW,
     BLOCK_BASE,
+    FORM_ALONE,
     FROM_ZERO,
     INVERSE,
     NO_CORRECTION,
     NO_MAX,
     NO_NEW,
     NO_OLD,
+    NOTHING_RIGHT,
     OLD_BASE,
+    ONE_BASE,
     ONE_MAX,
     SAFE_HINTS,
+    SUM_AGAIN,
     SUM_HINTS,
     TWO_BASES,
 )
 from flashcourse.checks.probe import Part, call, finding_of, judge, tensor_problem
+from flashcourse.checks.ready_made import ready_made, used
 from flashcourse.checks.registry import exercise
 from flashcourse.words import Text
 
@@ -171,7 +179,19 @@ def safe(answer: Any, *, seed: int = 0) -> Marks:
         finding, status = next((r for r in results if r[0] is not None), (None, "wrong"))
         stopped = (finding, status) if status == "too_slow" else None
         parts.append(Part(_SAFE_POINTS[name], _SAFE_PASSED[name], finding, status))
-    return judge("softmax.safe", parts)
+    if any(part.finding is None for part in parts[:3]):
+        called = used(answer, _safe_inputs(seed)["ordinary"][0])
+        ready = ready_made(called.softmaxes() + called.log_sums())
+        parts = [replace(part, finding=part.finding or ready) for part in parts]
+    return judge("softmax.safe", _earned(parts))
+
+
+def _earned(parts: list[Part]) -> list[Part]:
+    """The last part, the form, counts where another one is right: anything keeps a dtype."""
+    *others, form = parts
+    if form.finding is None and all(part.finding is not None for part in others):
+        form = replace(form, finding=FORM_ALONE)
+    return [*others, form]
 
 
 _ONLINE_PARTS = (
@@ -288,10 +308,19 @@ def _step_rules(old: Tensor, m: Tensor, m_new: Tensor, x: Tensor) -> list:
     ]
 
 
+def _is_ordinary(x: Tensor) -> bool:
+    """Whether all sums, relative to any maximum that makes sense, are neither 0 nor too large."""
+    return x.dtype == torch.float64 and len(x) > 1 and bool(x.abs().max() < 100)
+
+
 def _online_l(x: Tensor, ms: Tensor, ls: Tensor) -> Finding | None:
-    ls, want = _sayable(ls, _sums(x, ms))
+    sums = _sums(x, ms)
+    if _is_ordinary(x) and not bool(((sums > 1e-30) & (sums < 1e30)).all()):
+        return NOTHING_RIGHT
+    ls, want = _sayable(ls, sums)
     if same(ls, want):
-        return None
+        rising = bool((x.diff() >= 0).all()) and len(x) > 1
+        return ONE_BASE if rising and _is_ordinary(x) and bool((ms == ms[0]).all()) else None
     j = _first_wrong(ls, want)
     if j == 0:
         said = _first_step(x[0].double(), ms[0].double(), ls[0])
@@ -362,7 +391,7 @@ def _online_y_rules(x: Tensor, ms: Tensor, ls: Tensor) -> list[tuple[str, Text, 
 def _online_y(x: Tensor, ms: Tensor, ls: Tensor, y: Tensor) -> Finding | None:
     m, l = ms[-1].double(), ls[-1].double()
     if not bool(_sums(x, ms).max() < 1e30) or not bool(l > 0):
-        return None
+        return NOTHING_RIGHT if _is_ordinary(x) else None
     want = torch.exp(x.double() - m) / l
     if same(y, want):
         return None
@@ -409,7 +438,32 @@ def _online_case(answer: Any, x: Tensor) -> dict[str, tuple[Finding, str]]:
 def online(answer: Any, *, seed: int = 0) -> Marks:
     """online_softmax(x): x (n,) → y, ms, ls, each (n,), the state after each element in ms, ls."""
     cases = (_online_case(answer, x) for x in _online_inputs(seed))
-    return judge("softmax.online", parts_of(_ONLINE_PARTS, cases))
+    parts = parts_of(_ONLINE_PARTS, cases)
+    m, l, y, _ = parts
+    if any(part.finding is None for part in (l, y)):
+        l, y = _by_hand(answer, seed, l, y)
+    if m.finding is not None and l.finding not in (None, ONE_BASE):
+        y = replace(y, finding=y.finding or NOTHING_RIGHT)
+    return judge("softmax.online", _earned([m, l, y, parts[3]]))
+
+
+_RECORDED = 16  # elements: some 3 exponentials for each are needed
+
+
+def _by_hand(answer: Any, seed: int, l: Part, y: Part) -> tuple[Part, Part]:
+    """The sum and y without their points where they come ready-made, or by no running sum.
+
+    One ready-made softmax may have made y; several of them, or logarithms of sums, the sums.
+    """
+    made = torch.Generator().manual_seed(2500 + seed)
+    called = used(answer, torch.randn(_RECORDED, generator=made, dtype=torch.float64))
+    softmaxes, log_sums = called.softmaxes(), called.log_sums()
+    again = called.exponentials(but=(_RECORDED,)) > 6 * _RECORDED
+    of_l = ready_made(log_sums or softmaxes[1:]) or (SUM_AGAIN if again else None)
+    return (
+        replace(l, finding=l.finding or of_l),
+        replace(y, finding=y.finding or ready_made(softmaxes)),
+    )
 
 
 _TILE_PARTS = (
@@ -477,6 +531,9 @@ def _tile_l(
 ) -> Finding | None:
     scores = torch.cat([seen, tile], dim=1).double()
     want = torch.exp(scores - m_new.double()).sum(-1, keepdim=True)
+    ordinary = bool(scores.abs().max() < 100)
+    if ordinary and not bool(((want > 1e-30) & (want < 1e30)).all()):
+        return NOTHING_RIGHT
     judged = want < 1e30  # beyond, a right sum may overflow: the maximum's fault
     l_new = torch.where(judged, l_new, torch.zeros_like(l_new))
     want = torch.where(judged, want, torch.zeros_like(want))
@@ -512,4 +569,9 @@ def _tile_case(answer: Any, seen: Tensor, tile: Tensor) -> dict[str, tuple[Findi
 def tiles(answer: Any, *, seed: int = 0) -> Marks:
     """online_update(m, l, x_tile): (rows, 1), (rows, 1), (rows, b) → m_new, l_new, (rows, 1)."""
     cases = (_tile_case(answer, seen, tile) for seen, tile in _tile_inputs(seed))
-    return judge("softmax.tiles", parts_of(_TILE_PARTS, cases))
+    m, l, form = parts_of(_TILE_PARTS, cases)
+    if l.finding is None:
+        seen, tile = _tile_inputs(seed)[1]
+        called = used(answer, *state_of(seen), tile)
+        l = replace(l, finding=ready_made(called.softmaxes() + called.log_sums()))
+    return judge("softmax.tiles", _earned([m, l, form]))

@@ -143,6 +143,47 @@ NOTHING_RIGHT = Finding(
 )
 
 
+NO_SUM = Finding(
+    Text(
+        "Get `l` right first; the order of merging is looked at afterwards.",
+        "请先把 `l` 写对，再看合并的次序。",
+    )
+)
+
+
+FORM_ALONE = Finding(
+    Text(
+        "The form is right, but it counts only once something else is.",
+        "形式没有问题，但要等别的项有一项对了才计分。",
+    )
+)
+
+
+ONE_BASE = Finding(
+    Text(
+        "Your `ms` never changes, though the scores rise. So no old sum ever needs a correction, "
+        "and the correction is what `ls` is about. Get `ms` right first.",
+        "分数一路上升，你的 `ms` 却从不改变，所以旧的指数和根本用不着修正。"
+        "而 `ls` 考的就是修正。请先把 `ms` 写对。",
+    ),
+    todo=2,
+    variable="l_new",
+    hints=SUM_HINTS,
+)
+
+
+SUM_AGAIN = Finding(
+    Text(
+        "Your sum is right, but it goes through the earlier elements again at each step. Keep the "
+        "old sum, correct it, and add one term.",
+        "指数和是对的，但每一步都把前面的元素重新加了一遍。请保留旧的指数和，修正它，再加一项。",
+    ),
+    todo=2,
+    variable="l_new",
+    hints=SUM_HINTS,
+)
+
+
 SAFE_HINTS = (
     Text("What is the largest exponent that may reach `exp`?", "进入 `exp` 的指数最大可以是多少？"),
     Text(
