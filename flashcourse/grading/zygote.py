@@ -12,6 +12,8 @@ with namespaces, see confine.py) or 'open' (no sandbox).
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 import importlib.util
 import json
@@ -25,12 +27,13 @@ from typing import Any
 from flashcourse.grading import examiner, no_checks, student
 from flashcourse.grading.channel import Channel
 from flashcourse.grading.confine import CLONE_NEWPID, Identity, confine, set_pid_namespace, unshare
-from flashcourse.grading.limits import Limits
+from flashcourse.grading.limits import MIB, Limits
 from flashcourse.grading.shell import CellShell
 
 MESSAGE = 65536
 # A student's process is never the same user as an examiner's.
 _UIDS = {"student": range(60_000, 62_000), "examiner": range(62_000, 64_000)}
+_M_MMAP_THRESHOLD, _KEPT_BYTES = -3, 4 * MIB
 _PRELOADED = (
     "torch", "torch.testing", "torch.utils._python_dispatch", "numpy", "math", "matplotlib.pyplot",
     "matplotlib_inline.backend_inline", "ipywidgets", "flashcourse", "flashcourse.attention",
@@ -42,6 +45,7 @@ _PRELOADED = (
 def main() -> None:
     students, examiners = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:3])
     mode = sys.argv[3]
+    _give_memory_back()
     shell = _warm_up()
     partner = os.fork()
     if partner == 0:
@@ -52,6 +56,13 @@ def main() -> None:
     examiners.close()
     no_checks.install()
     _Zygote("student", students, mode, shell, partner).serve()
+
+
+def _give_memory_back() -> None:
+    """Let the C library keep no freed piece larger than this, so that memory can be watched from
+    outside: glibc by itself keeps pieces of up to 32 MiB once it has seen one freed."""
+    with contextlib.suppress(AttributeError, OSError):  # a C library without it keeps less
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _KEPT_BYTES)
 
 
 def _warm_up() -> CellShell:

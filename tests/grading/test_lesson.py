@@ -94,7 +94,7 @@ def test_all_scores_at_once_get_no_tiling_points_and_are_seen_from_outside(
 ) -> None:
     graded = grade(answered(ALL_AT_ONCE), lesson, pool, SETTINGS)
     assert points(graded)["test-tiling"] == 0
-    assert any("in tiles of 256" in doubt.en for doubt in graded.doubts)
+    assert any("in tiles of 192" in doubt.en for doubt in graded.doubts)
 
 
 FORGE = """\
