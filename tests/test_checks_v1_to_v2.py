@@ -158,7 +158,7 @@ HYBRID = (
 @pytest.mark.parametrize(
     ("source", "edits", "points", "words"),
     [
-        (WHOLE, (), 20, "all 12 × 20 scores at once"),
+        (WHOLE, (), 5, "all 12 × 20 scores at once"),
         (V2, HYBRID, 20, "still normalised at each tile"),
         (V2, (("out_i / l_i", "out_i"),), 10, "division by l at the end is missing"),
         (V2, (("alpha * out_i +", "out_i +"),), 10, "O isn't"),
@@ -201,8 +201,11 @@ def misprint_errors(q, k, v, block_size=2):
     "edits",
     [
         (),
-        ((" if j else 0)", ")"),),  # the printed line taken literally: ∞·0 at the first tile
         ((".max().item()", ".max()"),),
+        (("((out - exact).abs().max().item() for out in (printed, corrected))", "[torch.dist(o, exact, p=math.inf) for o in (printed, corrected)]"),),
+        (("(out - exact).abs().max().item()", "max(abs(a - b) for x, y in zip(out.tolist(), exact.tolist()) for a, b in zip(x, y))"),),
+        (("alpha = torch.exp(m_i - m_new)", "alpha = torch.exp2((m_i - m_new) * math.log2(math.e))"),),
+        (("alpha = torch.exp(m_i - m_new)", "m_i.squeeze().shape[0]; alpha = torch.exp(m_i - m_new)"),),
         (("return printed_error, corrected_error,", "return [printed_error, corrected_error,"), ('"corrected"\n', '"corrected"]\n')),
     ],
 )  # fmt: skip
@@ -213,6 +216,7 @@ def test_exercise_3_gives_full_marks_to(edits: tuple) -> None:
 @pytest.mark.parametrize(
     ("edits", "points", "words"),
     [
+        (((" if j else 0)", ")"),), 6, "leave the factor out there"),
         ((('"corrected"\n', '"printed"\n'),), 7, "which is near 0"),
         ((('"corrected"\n', "True\n"),), 7, "should be"),
         ((("block_size, power=-1", "block_size, power=1"),), 6, "printed line's error"),
@@ -221,7 +225,12 @@ def test_exercise_3_gives_full_marks_to(edits: tuple) -> None:
         ((("abs().max()", "abs().mean()"),), 6, "printed line's error"),
         ((("corrected = flash_attention_v2_sim(q, k, v, block_size)", "corrected = flash_attention_v2_sim(q.float(), k.float(), v.float(), block_size)"),), 7, "below 1e-10"),
         ((("return printed_error, corrected_error, ", "return "),), 0, "Return 3 things"),
-        ((('return printed_error, corrected_error, "corrected"', "return 10.8, 0.0, 'corrected'"),), 6, "printed line's error"),
+        ((('return printed_error, corrected_error, "corrected"', "return 10.8, 0.0, 'corrected'"),), 0, "measure it"),
+        ((('return printed_error, corrected_error, "corrected"', "return math.nan, 0.0, 'corrected'"),), 0, "measure it"),
+        ((('return printed_error, corrected_error, "corrected"', "return math.nan, 2.2e-16, 'corrected'"),), 0, "measure it"),
+        ((('return printed_error, corrected_error, "corrected"', "return 1.0, 1e-16 * float(v.abs().max()), 'corrected'"),), 0, "measure it"),
+        ((('return printed_error, corrected_error, "corrected"', "return None, None, 'corrected'"),), 0, "no number"),
+        ((('return printed_error, corrected_error, "corrected"', "return printed_error, 0.0, 'corrected'"),), 7, "measure it"),
         ((('return printed_error, corrected_error, "corrected"', "raise NotImplementedError"),), 0, "Not finished"),
     ],
 )  # fmt: skip
@@ -259,6 +268,51 @@ KV_OUTSIDE = (
         "            D_i = (dout[rows] * out[rows]).sum(dim=-1, keepdim=True)\n",
     )
 )
+ONE_FORMULA = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    grads = [torch.zeros_like(t) for t in (q, k, v)]
+    for qs, os, Ls, gs, dqs in zip(*(t.split(block_size) for t in (q, out, L, dout, grads[0]))):
+        for ks, vs, dks, dvs in zip(*(t.split(block_size) for t in (k, v, *grads[1:]))):
+            P = torch.einsum("id,jd->ij", qs, ks).div(math.sqrt(q.shape[1])).sub_(Ls).exp_()
+            dvs.addmm_(P.T, gs)
+            dS = P.mul_(torch.einsum("id,jd->ij", gs, vs) - torch.einsum("id,id->i", gs, os)[:, None])
+            dqs.addmm_(dS, ks, alpha=q.shape[1] ** -0.5)
+            dks.addmm_(dS.T, qs, alpha=q.shape[1] ** -0.5)
+    return tuple(grads)
+"""
+D_OF_P = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    # Twice over the keys: D is the row sum of P ∘ dP.
+    scale, dq, dk, dv = q.shape[1] ** -0.5, torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    for i in range(0, len(q), block_size):
+        rows = slice(i, i + block_size)
+        tiles = [slice(j, j + block_size) for j in range(0, len(k), block_size)]
+        P = lambda keys: torch.exp2(((q[rows] * scale) @ k[keys].mT - L[rows]) * math.log2(math.e))
+        D = sum((P(keys) * (dout[rows] @ v[keys].mT)).sum(1, keepdim=True) for keys in tiles)
+        for keys in reversed(tiles):
+            dS = P(keys) * (dout[rows] @ v[keys].mT - D)
+            dq[rows] += scale * dS @ k[keys]
+            dk[keys] += scale * dS.mT @ q[rows]
+            dv[keys] += P(keys).mT @ dout[rows]
+    return dq, dk, dv
+"""
+GRAPH_OF_A_TILE = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    # Autograd of one tile with L held fixed, and what L adds to it by hand.
+    dq, dk, dv = (torch.zeros_like(t) for t in (q, k, v))
+    for i in range(0, len(q), block_size):
+        for j in range(0, len(k), block_size):
+            r, c = slice(i, i + block_size), slice(j, j + block_size)
+            tile = [t.clone().requires_grad_() for t in (q[r], k[c], v[c])]
+            with torch.enable_grad():
+                P = torch.exp(tile[0] @ tile[1].T / math.sqrt(q.shape[1]) - L[r])
+                a, b, g = torch.autograd.grad(P @ tile[2], tile, dout[r])
+            PD = P.detach() * (dout[r] * out[r]).sum(1, keepdim=True) / math.sqrt(q.shape[1])
+            dq[r] += a - PD @ k[c]
+            dk[c] += b - PD.T @ q[r]
+            dv[c] += g
+    return dq, dk, dv
+"""
 SCALED_Q = (
     ("q[rows] @ k[keys].T * scale", "(q[rows] * scale) @ k[keys].T"),
     ("dS_ij.T @ q[rows] * scale", "dS_ij.T @ (q[rows] * scale)"),
@@ -270,6 +324,9 @@ SCALED_Q = (
     [
         (BACKWARD, ()),
         (KV_OUTSIDE, ()),
+        (ONE_FORMULA, ()),
+        (D_OF_P, ()),
+        (GRAPH_OF_A_TILE, ()),
         (BACKWARD, SCALED_Q),
         (BACKWARD, (("- D_i)", ")"), ("dS_ij = P_ij * (", "dS_ij = P_ij * (-D_i + "))),
         (BACKWARD, (("(dout[rows] * out[rows]).sum(dim=-1, keepdim=True)", "torch.einsum('ij,ij->i', dout[rows], out[rows])[:, None]"),)),
@@ -278,6 +335,66 @@ SCALED_Q = (
 def test_exercise_4_gives_full_marks_to(source: str, edits: tuple) -> None:
     function = written(source, "flash_attention_backward_sim", *edits)
     earns("v1v2.backward", function, 30)
+
+
+AUTOGRAD = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    q, k, v = (t.clone().requires_grad_() for t in (q, k, v))
+    with torch.enable_grad():
+        o = torch.softmax(q @ k.T / math.sqrt(q.shape[1]), dim=-1) @ v
+        return torch.autograd.grad(o, (q, k, v), dout)
+"""
+AUTOGRAD_BY_ROWS = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    dq, dk, dv = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
+    for i in range(len(q)):
+        r, K, V = (t.clone().requires_grad_() for t in (q[i], k, v))
+        with torch.enable_grad():
+            o = torch.softmax(K @ r / math.sqrt(q.shape[1]), dim=0) @ V
+            dq[i], b, c = torch.autograd.grad(o, (r, K, V), dout[i])
+        dk, dv = dk + b, dv + c
+    return dq, dk, dv
+"""
+ARRAYS_WITHOUT_L = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    a, b, c, g = (t.numpy() for t in (q, k, v, dout))
+    S = a @ b.T / math.sqrt(q.shape[1])
+    P = math.e ** (S - S.max(1, keepdims=True))
+    P /= P.sum(1, keepdims=True)
+    dS = P * (g @ c.T - (P * (g @ c.T)).sum(1, keepdims=True)) / math.sqrt(q.shape[1])
+    return tuple(torch.from_numpy(x) for x in (dS @ b, dS.T @ a, P.T @ g))
+"""
+SOFTMAX_AGAIN = (
+    (
+        "P_ij = torch.exp(q[rows] @ k[keys].T * scale - L[rows])",
+        "P_ij = torch.softmax(q[rows] @ k.T * scale, dim=-1)[:, keys]",
+    ),
+)
+NOTHING_READ = """
+def flash_attention_backward_sim(q, k, v, out, L, dout, block_size=2):
+    return q * 0, k * 0, v * 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "edits", "points"),
+    [
+        (AUTOGRAD, (), 0),
+        (AUTOGRAD_BY_ROWS, (), 0),
+        (ARRAYS_WITHOUT_L, (), 0),
+        (BACKWARD, SOFTMAX_AGAIN, 16),  # the chain rule is there, with D of `out`
+        (BACKWARD, (*SOFTMAX_AGAIN, ("dS_ij @ k[keys] * scale", "dS_ij @ k[keys]")), 8),
+    ],
+)  # fmt: skip
+def test_gradients_that_do_not_come_of_L_recompute_nothing(
+    source: str, edits: tuple, points: float
+) -> None:
+    answer = written(source, "flash_attention_backward_sim", *edits)
+    earns("v1v2.backward", answer, points, "don't follow from the `L`")
+
+
+def test_no_gradient_at_all_earns_nothing() -> None:
+    earns("v1v2.backward", written(NOTHING_READ, "flash_attention_backward_sim"), 0, "off by")
 
 
 WHOLE_P = """
@@ -328,6 +445,16 @@ def flash_attention_v2_sim(q, k, v, block_size=2):
     l = P.sum(1, keepdims=True)
     return torch.from_numpy(P @ c / l).to(q.dtype), torch.tensor(top).to(q.dtype) + torch.tensor(l).log().to(q.dtype)
 """
+ROWS_V2 = """
+def flash_attention_v2_sim(q, k, v, block_size=2):
+    S = [k @ row / math.sqrt(q.shape[1]) for row in q]
+    out = torch.stack([torch.softmax(s, dim=0) @ v for s in S])
+    return out, torch.stack([torch.logsumexp(s, dim=0) for s in S])[:, None]
+"""
+NOTHING_V2 = """
+def flash_attention_v2_sim(q, k, v, block_size=2):
+    return q.new_zeros(len(q), v.shape[1]), q.new_zeros(len(q), 1)
+"""
 PASSES_V2 = """
 def flash_attention_v2_sim(q, k, v, block_size=2):
     c, ks, vs = q / math.sqrt(q.shape[1]), k.split(block_size), v.split(block_size)
@@ -339,10 +466,19 @@ def flash_attention_v2_sim(q, k, v, block_size=2):
 
 @pytest.mark.parametrize(
     ("exercise", "source", "points"),
-    [("v1v2.traffic", WHOLE_V1, 12), ("v1v2.v2", ARRAYS_V2, 20), ("v1v2.v2", PASSES_V2, 20)],
+    [
+        ("v1v2.traffic", WHOLE_V1, 12),
+        ("v1v2.v2", ARRAYS_V2, 5),
+        ("v1v2.v2", ROWS_V2, 5),
+        ("v1v2.v2", PASSES_V2, 20),  # not online, but in tiles
+    ],
 )
 def test_a_softmax_over_whole_rows_is_found_in_the_output(
     exercise: str, source: str, points: float
 ) -> None:
     name = source.split("(")[0].split()[-1]
     earns(exercise, written(source, name), points, "maximum of the whole row")
+
+
+def test_zeros_of_the_right_shape_are_no_attention() -> None:
+    earns("v1v2.v2", written(NOTHING_V2, "flash_attention_v2_sim"), 0, "off by")
