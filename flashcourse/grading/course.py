@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from flashcourse.grading.errors import GradingError
-from flashcourse.grading.names import bound_names, parse, used_names
+from flashcourse.grading.names import (
+    asked_names,
+    bound_names,
+    cells_behind,
+    parse,
+    used_names,
+    without_idle_marks,
+)
 from flashcourse.words import LANGUAGES
 
 # A cell with this tag in its metadata is shown, but not run, when a submission is graded.
@@ -47,6 +54,14 @@ class CourseCell:
 
 
 @dataclass(frozen=True)
+class Test:
+    """A test cell as it is run. names: what it asks for, of the course or of the student."""
+
+    source: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class CourseNotebook:
     """One edition of one lesson's notebook. metadata: the notebook's own."""
 
@@ -59,17 +74,38 @@ class CourseNotebook:
         return [cell for cell in self.cells if cell.role in ("test", "manual")]
 
     @cached_property
-    def together(self) -> dict[str, frozenset[str]]:
-        """For each test, by grade id, all tests that ask for the very same answers, and itself."""
-        names = {name for cell in self.cells for name in cell.defines}
-        asked: dict[frozenset[str], list[str]] = {}
+    def tests(self) -> dict[str, Test]:
+        """Every test by its grade id, read once for a whole class."""
+        made = {}
         for cell in self.cells:
             if cell.role == "test":
-                tree = parse(cell.source)
-                wanted = frozenset(used_names(tree) & names) if tree is not None else frozenset()
-                # A test of no answer stands by itself.
-                asked.setdefault(wanted or frozenset({cell.grade_id}), []).append(cell.grade_id)
+                source = without_idle_marks(cell.source)
+                tree = parse(source)
+                names = asked_names(tree) if tree is not None else set()
+                made[cell.grade_id] = Test(source, tuple(sorted(names)))
+        return made
+
+    @cached_property
+    def together(self) -> dict[str, frozenset[str]]:
+        """For each test, by grade id, all tests that ask for the very same answers, and itself."""
+        asked: dict[frozenset[str], list[str]] = {}
+        for grade_id, test in self.tests.items():
+            wanted = self.answers & set(test.names)
+            # A test of no answer stands by itself.
+            asked.setdefault(wanted or frozenset({grade_id}), []).append(grade_id)
         return {one: frozenset(ids) for ids in asked.values() for one in ids}
+
+    @cached_property
+    def answers(self) -> frozenset[str]:
+        """Names that the answer cells are there to define; they are always the student's."""
+        return frozenset(name for cell in self.cells for name in cell.defines)
+
+    @cached_property
+    def behind_tests(self) -> list[str]:
+        """The code cells that make what tests ask for."""
+        names = {name for test in self.tests.values() for name in test.names}
+        code = [cell.source for cell in self.cells if cell.role == "code"]
+        return cells_behind(names - self.answers, code)
 
     def fingerprint(self) -> str:
         """Changes when anything changes that marks depend on."""

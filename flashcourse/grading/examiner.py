@@ -15,7 +15,7 @@ import torch
 
 from flashcourse.grading.channel import Channel, ChannelClosed
 from flashcourse.grading.limits import MIB, Limits
-from flashcourse.grading.names import CourseNames, parse, used_names, without_idle_marks
+from flashcourse.grading.names import CourseNames
 from flashcourse.grading.shell import CellShell
 from flashcourse.grading.standin import StandInError, Student, StudentGone
 from flashcourse.running import Failure
@@ -67,12 +67,10 @@ class _Examiner:
         self.student.seconds, self.student.calls = 0.0, 0
         for identity in request["stuck"]:
             self.student.slow.setdefault(identity, _STUCK)
-        source = without_idle_marks(request["source"])
-        tree = parse(source)
-        if tree is not None:
-            # Where the student's process is gone the cell runs all the same, and says so.
-            with contextlib.suppress(StudentGone):
-                self.names.provide(used_names(tree), self.shell.user_ns, self.student)
+        source, names = request["source"], request["names"]
+        # Where the student's process is gone the cell runs all the same, and says so.
+        with contextlib.suppress(StudentGone):
+            self.names.provide(set(names), self.shell.user_ns, self.student)
         shown = self.limits.shown_kib * 1024
         done = self.shell.run(source, request["count"], shown, 64 * MIB)
         return {

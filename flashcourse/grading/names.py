@@ -1,4 +1,4 @@
-"""Which names a test cell uses, and where each comes from: the course, or the student.
+"""Which names a test cell asks for, and where each comes from: the course, or the student.
 
 A test runs far from the student's process. What the course's own cells import or define is made
 anew beside the test; everything else is looked up in the student's process.
@@ -118,6 +118,27 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             for alias in node.names:
                 yield (alias.asname or alias.name.partition(".")[0]), node
+
+
+def asked_names(tree: ast.Module) -> set[str]:
+    """Names that a cell uses and does not import itself."""
+    own = ast.Module([n for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))], [])
+    return used_names(tree) - {name for name, _ in _imports(own)}
+
+
+def cells_behind(names: set[str], cells: list[str]) -> list[str]:
+    """Those of the course's code cells that import or define one of these names, or a name that
+    such a cell uses in turn."""
+    trees = {cell: tree for cell in cells if (tree := parse(cell)) is not None}
+    made = {
+        cell: {name for name, _ in _imports(tree)}.union(*map(bound_names, tree.body))
+        for cell, tree in trees.items()
+    }
+    wanted, found = set(names), set[str]()
+    while new := [cell for cell in trees if cell not in found and made[cell] & wanted]:
+        found.update(new)
+        wanted.update(*(used_names(trees[cell]) for cell in new))
+    return [cell for cell in cells if cell in found]
 
 
 def without_idle_marks(source: str) -> str:

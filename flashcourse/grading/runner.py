@@ -92,13 +92,12 @@ class Runner:
         return self.result
 
     def _prepare(self, lang: str) -> None:
-        cells = self.course.cells
         request = {
             "do": "prepare",
             "environment": self.environment,
             "language": lang,
-            "course": [c.source for c in cells if c.role == "code"],
-            "answers": sorted({name for c in cells for name in c.defines}),
+            "course": self.course.behind_tests,
+            "answers": sorted(self.course.answers),
         }
         self._ask(self.examiner, request, 30.0)
 
@@ -237,8 +236,9 @@ class Runner:
             return not_run(test, self.result.ended)
         seconds = max(0.1, min(self.limits.cell_seconds, self._until - time.monotonic()))
         self._count += 1
-        request = {"do": "test", "source": cell.source, "count": self._count, "seconds": seconds}
-        request.update(stuck=self._stuck, state=self._states)
+        read = self.course.tests[test.grade_id]
+        request = {"do": "test", "source": read.source, "names": read.names, "count": self._count}
+        request.update(seconds=seconds, stuck=self._stuck, state=self._states)
         try:
             answer = self._ask(self.examiner, request, seconds + 2 * self.limits.grace_seconds)
         except Ended as end:

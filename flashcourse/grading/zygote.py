@@ -18,10 +18,12 @@ import gc
 import importlib.util
 import json
 import os
+import pkgutil
 import select
 import signal
 import socket
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from flashcourse.grading import examiner, no_checks, student
@@ -36,10 +38,10 @@ _UIDS = {"student": range(60_000, 62_000), "examiner": range(62_000, 64_000)}
 _M_MMAP_THRESHOLD, _KEPT_BYTES = -3, 4 * MIB
 _PRELOADED = (
     "torch", "torch.testing", "torch.utils._python_dispatch", "numpy", "math", "matplotlib.pyplot",
-    "matplotlib_inline.backend_inline", "ipywidgets", "flashcourse", "flashcourse.attention",
-    "flashcourse.recording", "flashcourse.costs", "flashcourse.views", "flashcourse.running",
-    "inspect", "unittest", "IPython.display",
+    "matplotlib_inline.backend_inline", "ipywidgets", "inspect", "unittest", "IPython.display",
 )  # fmt: skip
+# Of the course's package, all that a lesson's own cells may import but these.
+_NOT_FOR_LESSONS = ("cli", "make_font")
 
 
 def main() -> None:
@@ -67,7 +69,7 @@ def _give_memory_back() -> None:
 
 def _warm_up() -> CellShell:
     """Import, and use once, whatever would otherwise be loaded again in every process."""
-    for name in _PRELOADED:
+    for name in (*_PRELOADED, *_lessons_modules()):
         if _exists(name):
             importlib.import_module(name)
     shell = CellShell()
@@ -89,6 +91,13 @@ def _warm_up() -> CellShell:
     gc.collect()
     gc.freeze()
     return shell
+
+
+def _lessons_modules() -> Iterator[str]:
+    for package in ("flashcourse", "flashcourse.views"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if not module.ispkg and module.name not in _NOT_FOR_LESSONS:
+                yield f"{package}.{module.name}"
 
 
 def _warm_record() -> None:
