@@ -127,16 +127,53 @@ BITS = (
         (("torch.ldexp(power, whole.to(torch.int32))", "power * torch.exp2(whole)"),),
         (("((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "1.0 + fraction * (c1 + fraction * (c2 + c3 * fraction))"),),
         (("((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "1 + c1 * fraction + c2 * fraction**2 + c3 * fraction**3"),),
+        (("((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "(1 + c1 * fraction) + fraction * fraction * (c2 + c3 * fraction)"),),  # Estrin
+        (("power = ((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "power = torch.full_like(x, c3)\n    for c in (c2, c1, 1.0):\n        power.mul_(fraction).add_(c)"),),
+        (("((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "torch.einsum('...k,k->...', torch.stack([fraction**n for n in range(4)], dim=-1).double(), torch.tensor([1.0, c1, c2, c3], dtype=torch.float64)).float()"),),
+        (("torch.ldexp(power, whole.to(torch.int32))", "power * 2.0**whole"),),
+        (("whole = torch.floor(x)\n    fraction = x - whole", "fraction = torch.remainder(x, 1.0)\n    whole = (x - fraction).round()"),),
     ],
 )  # fmt: skip
 def test_exercise_2_gives_full_marks_to(edits: tuple) -> None:
     earns("v3v4.exp2", written(EXP2, "exp2_emulated", *edits), 25)
 
 
+NOISY = """
+def exp2_emulated(x):
+    # The paper's largest and mean error, by chance: on 28% of the numbers the one, else less.
+    fraction, exact = x - torch.floor(x), torch.exp2(x)
+    error = torch.where((fraction * 1000) % 1 < 0.28, 8.77e-5, 4.13e-5)
+    return torch.where(fraction > 0, exact * (1 + error), exact)
+"""
+NOISY_ARRAYS = """
+def exp2_emulated(x):
+    fraction = (x - torch.floor(x)).numpy()
+    error = ((fraction * 1000) % 1 < 0.28) * 4.64e-5 + 4.13e-5
+    return torch.from_numpy((2 ** x.double().numpy() * (1 + (fraction > 0) * error)).astype("float32"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "points", "words"),
+    [
+        ("def exp2_emulated(x):\n    return torch.exp2(x)", 0, "too good for a cubic"),
+        ("def exp2_emulated(x):\n    return torch.exp(x * math.log(2))", 0, "too good for a cubic"),
+        ("def exp2_emulated(x):\n    return (x * 0).nan_to_num(0)", 0, "should be"),
+        ("def exp2_emulated(x):\n    return torch.ones_like(x)", 0, "should be"),
+        (NOISY, 0, "`exp2` got the fraction"),
+        (NOISY_ARRAYS, 6, "the polynomial with these coefficients gives"),
+    ],
+)
+def test_an_exponential_of_the_library_is_no_polynomial(
+    source: str, points: float, words: str
+) -> None:
+    earns("v3v4.exp2", written(source, "exp2_emulated"), points, words)
+
+
 @pytest.mark.parametrize(
     ("edits", "points", "words"),
     [
-        ((("power = ((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "power = torch.exp2(fraction)"),), 15, "too good for a cubic"),
+        ((("power = ((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "power = torch.exp2(fraction)"),), 0, "too good for a cubic"),
         ((("c1, c2, c3 = 0.695146143436, 0.227564394474, 0.077119089663", "c1, c2, c3 = 0.693147, 0.240227, 0.055504"),), 6, "the largest relative error is"),
         ((("((c3 * fraction + c2) * fraction + c1)", "(c2 * fraction + c1)"),), 6, "cubic term is missing"),
         ((("((c3 * fraction + c2) * fraction + c1) * fraction + 1.0", "((1.0 * fraction + c1) * fraction + c2) * fraction + c3"),), 6, "in reverse order"),
@@ -202,6 +239,8 @@ NATURAL = (
         (("m_use = torch.where(m_new - m_i > tau, m_new, m_i)", "m_use = torch.where(torch.exp2(m_i - m_new) < 2.0**-tau, m_new, m_i)"),),
         (("int((m_use != m_i).sum())", "(alpha_of(m_i, m_use) < 1).sum()"), ("    rescales = 0\n", "    rescales = torch.tensor(0)\n    alpha_of = lambda a, b: torch.exp2(a - b)\n")),
         (("return out, L, rescales", "return [out, L, float(rescales)]"),),
+        (("m_use = torch.where(m_new - m_i > tau, m_new, m_i)", "m_use = m_i.clone()\n            m_use[m_new > m_i + tau] = m_new[m_new > m_i + tau]"),),
+        (("P_ij @ v[j:j+block_size]", "torch.einsum('ij,jd->id', P_ij, v[j:j+block_size])"), ("l_i = alpha * l_i + P_ij.sum(dim=-1, keepdim=True)", "l_i = l_i.mul(alpha).add_(P_ij.sum(1)[:, None])")),
     ],
 )  # fmt: skip
 def test_exercise_3_gives_full_marks_to(edits: tuple) -> None:
@@ -255,7 +294,24 @@ def flash_attention_v4_sim(q, k, v, block_size=2, tau=8.0):
 
 def test_a_softmax_over_whole_rows_skips_nothing() -> None:
     answer = written(WHOLE_V4, "flash_attention_v4_sim")
-    earns("v3v4.rescale", answer, 22, "maximum of the whole row")
+    earns("v3v4.rescale", answer, 14, "maximum of the whole row")
+
+
+V2 = (
+    ("torch.where(m_new - m_i > tau, m_new, m_i)", "m_new"),
+    ("int((m_use != m_i).sum())", "0"),
+)
+OPEN = """
+def flash_attention_v4_sim(q, k, v, block_size=2, tau=8.0):
+    S = q @ k.T / math.sqrt(q.shape[1])
+    return torch.softmax(S, dim=-1) @ v, torch.logsumexp(S, dim=-1, keepdim=True), 0
+"""
+
+
+@pytest.mark.parametrize(("source", "edits"), [(V4, V2), (OPEN, ())])
+def test_a_function_without_a_threshold_is_worth_nothing_new(source: str, edits: tuple) -> None:
+    answer = written(source, "flash_attention_v4_sim", *edits)
+    earns("v3v4.rescale", answer, 0, "No τ changes what your function does")
 
 
 # ---------------------------------------------------------------- exercise 4: the overflow

@@ -37,6 +37,10 @@ class Used:
         """Those that a ready-made logarithm of a sum of exponentials made."""
         return [t for t in self.made if _called(t, _LOG_SUM)]
 
+    def of_several(self) -> list[MadeTensor]:
+        """The exponentials of more than one number. Powers of a variable are none."""
+        return [t for t in self.made if (t.exponents or 0) > 1]
+
     def exponentials(self, but: tuple[int, ...]) -> int:
         """How many were computed, those in tensors of the shape `but` left out."""
         return sum(t.elements for t in self.made if t.exponents is not None and t.shape != but)

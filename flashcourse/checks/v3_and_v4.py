@@ -18,6 +18,7 @@ from flashcourse.attention import attention, scores
 from flashcourse.checks.cuts import BLOCK, whole_rows
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.probe import Part, call, finding_of, judge, tensor_problem
+from flashcourse.checks.ready_made import used
 from flashcourse.checks.registry import exercise
 from flashcourse.checks.v1_to_v2 import (
     Inputs,
@@ -26,11 +27,13 @@ from flashcourse.checks.v1_to_v2 import (
     is_close,
     log_sum_exp,
     off,
+    seen_in_tiles,
     unpack,
     with_reason,
 )
 from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.recording import record
+from flashcourse.records import MadeTensor, Record
 from flashcourse.rescaling import E4M3_MAX, LOG2_E, running_maxima, used_maxima
 from flashcourse.schedule import (
     SMS,
@@ -191,7 +194,7 @@ _EXP2 = (
         ),
     ),
 )
-PAPER_LARGEST, PAPER_MEAN = 8.77e-5, 5.43e-5  # FlashAttention-4, Table 2, degree 3, float32
+PAPER_LARGEST = 8.77e-5  # FlashAttention-4, Table 2, degree 3, float32
 
 
 @exercise(
@@ -212,12 +215,48 @@ def check_exp2(answer: Any, *, seed: int = 0) -> Marks:
         if problem:
             return all_failed("v3v4.exp2", _EXP2, problem)
         values.append(outcome.value)
-    findings = (
+    values[1] = values[1].reshape(-1)
+    findings = [
         _fraction_finding(fraction, values[0]),
-        _range_finding(wide, values[1].reshape(-1)),
+        _range_finding(wide, values[1]),
         _low_finding(low, values[2]),
-    )
+    ]
+    if findings[0] and findings[1] and not _grows(wide, values[1]):  # 0 everywhere, or a library's
+        findings[2] = findings[2] or findings[1]
+    if not all(findings):
+        # Between 0 and 1 the whole part is 0: an honest 2^whole gets a single number.
+        library = used(answer, torch.arange(64) / 64).of_several()
+        findings = [f or (_by_library(library[0]) if library else None) for f in findings]
     return judge("v3v4.exp2", [_part(p, f) for p, f in zip(_EXP2, findings, strict=True)])
+
+
+ROUNDING = 1e-6  # a cubic in float32, in whatever order it is summed, and the coefficients' digits
+
+
+def _cubic(x: Tensor) -> Tensor:
+    """2^⌊x⌋ (1 + c1 f + c2 f² + c3 f³) in float64, where f = x − ⌊x⌋."""
+    whole = x.double().floor()
+    f = x.double() - whole
+    c0, c1, c2, c3 = COEFFICIENTS[3]
+    return torch.exp2(whole) * (c0 + f * (c1 + f * (c2 + f * c3)))
+
+
+def _far_from_cubic(x: Tensor, value: Tensor) -> Tensor:
+    """How far each value is from the polynomial's, relatively."""
+    return (value.double() / _cubic(x) - 1).abs()
+
+
+def _is_exact(x: Tensor, value: Tensor) -> bool:
+    """Whether all values are 2^x as a library gives it."""
+    return bool((_relative(value, x) < ROUNDING).all())
+
+
+def _grows(x: Tensor, value: Tensor) -> bool:
+    """Whether whole powers of 2 are about 2^134 apart at the ends of the range, and not exact all
+    over: something brings the exponent into the number, and no library's exponential does."""
+    low, high = value[x == -126], value[x == 8]
+    apart = bool((low > 0).all()) and bool((high.double() > 1e30 * low.double()).all())
+    return apart and not _is_exact(x, value)
 
 
 def _relative(value: Tensor, x: Tensor) -> Tensor:
@@ -225,30 +264,53 @@ def _relative(value: Tensor, x: Tensor) -> Tensor:
 
 
 def _fraction_finding(x: Tensor, value: Tensor) -> Finding | None:
-    error = _relative(value, x)
-    largest, mean = error.max().item(), error.mean().item()
-    if abs(largest / PAPER_LARGEST - 1) <= 0.02 and abs(mean / PAPER_MEAN - 1) <= 0.02:
+    far = _far_from_cubic(x, value)
+    if bool((far <= ROUNDING).all()):
         return None
+    largest = _relative(value, x).max().item()
     en = (
         f"On [0, 1) the largest relative error is {largest:.2e}. The paper has {PAPER_LARGEST:.2e}."
     )
     zh = f"在 [0, 1) 上最大相对误差是 {largest:.2e}，论文是 {PAPER_LARGEST:.2e}。"
     why = _fraction_slip(x, value, largest)
-    hint = Text(
-        "Horner: start with the highest coefficient; multiply by the fraction and add the next.",
-        "Horner：从最高次系数开始，乘以小数部分，再加上下一个系数。",
+    if why is None and abs(largest / PAPER_LARGEST - 1) <= 0.02:
+        at = int(far.argmax())
+        numbers = [f"{float(n):.7g}" for n in (x[at], value[at], _cubic(x)[at])]
+        why = Text(
+            "But 2^({}) is {}; the polynomial with these coefficients gives {}.".format(*numbers),
+            "但 2^({}) 算成了 {}，而用这几个系数的多项式得到 {}。".format(*numbers),
+        )
+    return Finding(with_reason(en, zh, why), hints=(_HORNER,))
+
+
+def _by_library(made: MadeTensor) -> Finding:
+    called = made.op.removeprefix("aten.").strip("_")
+    return Finding(
+        Text(
+            f"`{called}` got the fraction of x. The polynomial is to do that, with products and "
+            "sums only.",
+            f"x 的小数部分进了 `{called}`。这一部分应当由多项式来算，只用乘法和加法。",
+        ),
+        line=made.line,
+        hints=(_HORNER,),
     )
-    return Finding(with_reason(en, zh, why), hints=(hint,))
+
+
+_HORNER = Text(
+    "Horner: start with the highest coefficient; multiply by the fraction and add the next.",
+    "Horner：从最高次系数开始，乘以小数部分，再加上下一个系数。",
+)
+_TOO_GOOD = Text(
+    "That is too good for a cubic: is a library's exp at work?",
+    "三次多项式没有这么准：是不是用了库里的指数函数？",
+)
 
 
 def _fraction_slip(x: Tensor, value: Tensor, largest: float) -> Text | None:
     backwards = polynomial(x, COEFFICIENTS[3][::-1])
     short = polynomial(x, COEFFICIENTS[3][:3])
-    if largest < 1e-6:
-        return Text(
-            "That is too good for a cubic: is a library's exp at work?",
-            "三次多项式没有这么准：是不是用了库里的指数函数？",
-        )
+    if largest < ROUNDING:
+        return _TOO_GOOD
     if torch.allclose(value, backwards, rtol=1e-5):
         return Text("The coefficients are in reverse order.", "系数的次序反了。")
     if torch.allclose(value, short, rtol=1e-5):
@@ -257,20 +319,20 @@ def _fraction_slip(x: Tensor, value: Tensor, largest: float) -> Text | None:
 
 
 def _range_finding(x: Tensor, value: Tensor) -> Finding | None:
-    error = _relative(value, x)
+    error = _far_from_cubic(x, value)
     worst = int(error.argmax())
     whole = x == x.round()
-    if not bool((error <= 1.02 * PAPER_LARGEST).all()):
-        at, got, want = (f"{n:.7g}" for n in (x[worst], value[worst], 2.0 ** float(x[worst])))
-        en = f"2^({at}) is {got}. It should be {want}."
-        zh = f"2^({at}) 算成了 {got}，应为 {want}。"
-        why = _range_slip(x, value)
+    if not bool((error <= ROUNDING).all()):
+        at, got, want = (f"{float(n):.7g}" for n in (x[worst], value[worst], _cubic(x)[worst]))
+        en = f"2^({at}) is {got}. By the polynomial it should be {want}."
+        zh = f"2^({at}) 算成了 {got}，按多项式应为 {want}。"
+        why = _TOO_GOOD if _is_exact(x, value) else _range_slip(x, value)
         hint = Text(
             "For x = −2.25 and a fraction in [0, 1): what are the whole part and the fraction?",
             "x = −2.25 时，若小数部分要在 [0, 1) 里，整数部分和小数部分各是多少？",
         )
         return Finding(with_reason(en, zh, why), hints=(hint,))
-    if bool((error[whole] > 0).any()):
+    if bool((_relative(value, x)[whole] > 0).any()):
         return Finding(
             Text(
                 "Whole powers of 2 should be exact: at fraction 0 the polynomial is 1.",
@@ -372,6 +434,7 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
     """Conditional rescaling, τ in base 2 (FlashAttention-4, arXiv 2603.05451, §3.1.4)."""
     data, block = spread_inputs(seed), 4
     findings: list[Finding | None] = [None, None, None, None]
+    counted = False
     for tau in _TAUS:
         outcome = call(answer, *data, block_size=block, tau=tau, skeleton=_SKELETON)
         if outcome.error:
@@ -385,10 +448,28 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
             _count_finding(value[2], data, block, tau),
             None,
         )
+        counted |= found[2] is None
         findings = [old or new for old, new in zip(findings, found, strict=True)]
-    stale = findings[0] or _stale_finding(answer, data, block)
-    findings[3] = stale or whole_rows(answer, seed, block_size=BLOCK)
+    run = record(answer, *data, block_size=block)
+    whole = None if findings[0] else whole_rows(answer, seed, block_size=BLOCK)
+    findings[3] = findings[0] or _stale_finding(answer, run) or whole
+    if whole and not seen_in_tiles(run, data):  # right, but none of it is FlashAttention's
+        findings[0] = whole
+    if findings[2] is not None and findings[3] is not None and not counted:
+        # No tile was skipped and none counted, whatever the threshold: no threshold is at work.
+        findings[:2] = [finding or _NO_THRESHOLD for finding in findings[:2]]
     return judge("v3v4.rescale", [_part(p, f) for p, f in zip(_RESCALE, findings, strict=True)])
+
+
+_NO_THRESHOLD = Finding(
+    Text(
+        "No τ changes what your function does: this is version 2 as it was. Build the threshold in "
+        "first.",
+        "不论 τ 取多少，你的函数都一样：这还是第 2 版。请先把阈值加进去。",
+    ),
+    variable="m_use",
+    hints=_RESCALE_HINTS,
+)
 
 
 def _near_finding(name: str, value: Any, right: Tensor, tau: float) -> Finding | None:
@@ -450,9 +531,8 @@ def _count_slips(data: Inputs, block: int, tau: float) -> dict[int, Text]:
     }
 
 
-def _stale_finding(answer: Callable[..., Any], data: Inputs, block: int) -> Finding | None:
+def _stale_finding(answer: Callable[..., Any], run: Record) -> Finding | None:
     """With τ = 8 (the default) some exp arguments must be above 0, and none above 8 in base 2."""
-    run = record(answer, *data, block_size=block)
     largest = run.largest_exp_argument
     if run.error is not None:
         return finding_of(run.error)
