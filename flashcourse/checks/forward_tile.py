@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,8 @@ from flashcourse.records import Record, Tile
 
 # How far a number may be off, relative to 1 + |right|.
 TOLERANCE = {torch.float64: 2e-5, torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+
+_FLOAT32_MAX = torch.finfo(torch.float32).max
 
 TODO_OF = {
     "out": 1,
@@ -72,17 +75,26 @@ def close(got: Tensor, want: Tensor, tolerance: float) -> Tensor:
 
     What can't be known (`want` is NaN) is equal, and so are two numbers that float32 can't hold.
     """
-    near = want.isfinite() & ((got - want).abs() <= tolerance * (1 + want.abs()))
-    both_too_large = ~got.isfinite() & ~(want.abs() <= torch.finfo(torch.float32).max)
-    return near | (got == want) | want.isnan() | both_too_large
+    return torch.from_numpy(np.asarray(_close(got.numpy(), want.numpy(), tolerance)))
 
 
 def agrees(got: Tensor, want: Tensor | None, tolerance: float) -> bool:
-    """Same shape and the same numbers."""
+    """Same shape and the same numbers. Both are float64, on the CPU."""
     if want is None or got.shape != want.shape:
         return False
-    finite = torch.allclose(got, want, rtol=tolerance, atol=tolerance)  # the usual case, and fast
-    return finite or bool(close(got, want, tolerance).all())
+    return bool(_close(got.numpy(), want.numpy(), tolerance).all())
+
+
+# A tile has few numbers, and is compared hundreds of times: NumPy takes a fifth of torch's time.
+def _close(got: np.ndarray, want: np.ndarray, tolerance: float) -> np.ndarray:
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = np.abs(want)
+        near = np.abs(got - want) <= tolerance * (1 + size)
+        if near.all() and np.isfinite(size).all():
+            return near
+        near &= np.isfinite(size)
+        both_too_large = ~np.isfinite(got) & ~(size <= _FLOAT32_MAX)
+        return near | (got == want) | np.isnan(want) | both_too_large
 
 
 class View:
