@@ -90,6 +90,8 @@ def two_warpgroups(tiles, qk, exp, pv):
         (SCHEDULE, (("(warpgroup, op, start, start + cycles))", "(warpgroup + 1, op, start, start + cycles))"),), 0, "Warpgroup 0 has 0 intervals"),
         (SCHEDULE, (("(warpgroup, op, start, start + cycles))", "(warpgroup, op.lower(), start, start + cycles))"),), 0, "is none of QK, exp, PV"),
         (SCHEDULE, (("return schedule", "return len(schedule)"),), 0, "Return a list of"),
+        (SCHEDULE, (("return schedule", "return [(w, op, math.inf, math.inf) for w, op, _, _ in schedule]"),), 0, "must be finite"),
+        (SCHEDULE, (("return schedule", "return [(w, op, math.nan, math.nan) for w, op, _, _ in schedule]"),), 0, "must be finite"),
         (SCHEDULE, (("cycles))\n\n", "cycles))\n        free['tensor'] = max(free['tensor'], ready[0], ready[1]) if op == 'exp' else free['tensor']\n\n"),), 6, "99% is possible"),
     ],
 )  # fmt: skip

@@ -225,3 +225,13 @@ def test_a_power_of_e_is_an_exponential():
         return torch.full_like(q, math.e) ** torch.full_like(q, 3.0)
 
     assert record(powers, *inputs(), 2).largest_exp_argument == pytest.approx(3.0)
+
+
+def test_a_function_that_is_no_attention_gets_only_what_is_given():
+    def three_passes(x):
+        return torch.exp(x - x.max()) / torch.exp(x - x.max()).sum()
+
+    made = record(three_passes, torch.arange(5.0), None, None, None)
+    assert made.error is None and made.output is None and made.tiles == ()
+    assert [t.op for t in made.tensors].count("aten.exp") == 2
+    assert record(torch.softmax, torch.zeros(3), None, None, None).error.type_name == "TypeError"

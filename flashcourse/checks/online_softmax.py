@@ -42,6 +42,7 @@ from flashcourse.checks.online_softmax_words import (
     NO_MAX,
     NO_NEW,
     NO_OLD,
+    NO_RUNNING_SUM,
     NOTHING_RIGHT,
     OLD_BASE,
     ONE_BASE,
@@ -390,8 +391,13 @@ def _online_y_rules(x: Tensor, ms: Tensor, ls: Tensor) -> list[tuple[str, Text, 
 
 def _online_y(x: Tensor, ms: Tensor, ls: Tensor, y: Tensor) -> Finding | None:
     m, l = ms[-1].double(), ls[-1].double()
-    if not bool(_sums(x, ms).max() < 1e30) or not bool(l > 0):
-        return NOTHING_RIGHT if _is_ordinary(x) else None
+    ordinary = _is_ordinary(x)
+    if not bool(_sums(x, ms).max() < 1e30):
+        return NOTHING_RIGHT if ordinary else None
+    if not bool(l > 0):
+        return NO_RUNNING_SUM if ordinary else None
+    if ordinary and not bool((x.diff() >= 0).all()) and bool((ls == ls[0]).all()):
+        return NO_RUNNING_SUM  # such as 1 everywhere: no division could be told from none
     want = torch.exp(x.double() - m) / l
     if same(y, want):
         return None

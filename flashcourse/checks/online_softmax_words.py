@@ -151,6 +151,14 @@ NO_SUM = Finding(
 )
 
 
+NO_RUNNING_SUM = Finding(
+    Text(
+        "Get `ls` right first; `y` is looked at afterwards.",
+        "请先把 `ls` 写对，再看 `y`。",
+    )
+)
+
+
 FORM_ALONE = Finding(
     Text(
         "The form is right, but it counts only once something else is.",

@@ -338,7 +338,7 @@ def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     robust = _robust_finding(answer, seed)
     run = record(answer, *data, block_size=4)
     tiled = _changed_finding(outcome) or _deferred_finding(run, data)
-    in_tiles = seen_in_tiles(run, data)
+    in_tiles = works_in_tiles(answer, run, data, 4)
     whole = whole_rows(answer, seed, block_size=BLOCK) if out is None else None
     if whole and not in_tiles:  # right, but none of it is FlashAttention's
         out, tiled, robust = whole, tiled or whole, robust or whole
@@ -350,12 +350,17 @@ def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     return judge("v1v2.v2", [Part(*part, f) for part, f in zip(_V2, found, strict=True)])
 
 
-def seen_in_tiles(run: Record, data: Inputs) -> bool:
-    """Whether a run computed an exponential of every score, and never of a whole row at once."""
+def works_in_tiles(answer: Callable[..., Any], run: Record, data: Inputs, block: int) -> bool:
+    """Whether a run took an exponential of every score, of a whole row never, and not for show: the
+    output is another where the exponentials are."""
     rows, keys = data.q.shape[0], data.k.shape[0]
     exponentials = [made for made in run.tensors if made.exponents is not None]
-    seen = sum(made.elements for made in exponentials if keys not in made.shape)
-    return seen >= rows * keys > run.largest_intermediate
+    if run.largest_intermediate >= rows * keys or any(keys in made.shape for made in exponentials):
+        return False
+    if sum(made.elements for made in exponentials) < rows * keys or run.output is None:
+        return False
+    disturbed = record(answer, *data, block_size=block, disturb=True).output
+    return disturbed is not None and not is_close(disturbed, run.output)
 
 
 def log_sum_exp(data: Inputs) -> Tensor:

@@ -27,9 +27,9 @@ from flashcourse.checks.v1_to_v2 import (
     is_close,
     log_sum_exp,
     off,
-    seen_in_tiles,
     unpack,
     with_reason,
+    works_in_tiles,
 )
 from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.recording import record
@@ -132,6 +132,12 @@ def _read_schedule(
         return [], Text(
             f"Return a list of {wanted}. {error}", f"请返回 {wanted} 组成的列表。{error}"
         )
+    for interval in schedule:
+        if not (math.isfinite(interval.start) and math.isfinite(interval.end)):
+            at = f"({interval.start:g}, {interval.end:g})"
+            return [], Text(
+                f"Times must be finite, not {at}.", f"时间必须是有限的数，不能是 {at}。"
+            )
     wrong = problems(schedule, tiles, cycles)
     return schedule, wrong[0] if wrong else None
 
@@ -453,7 +459,9 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
     run = record(answer, *data, block_size=block)
     whole = None if findings[0] else whole_rows(answer, seed, block_size=BLOCK)
     findings[3] = findings[0] or _stale_finding(answer, run) or whole
-    if whole and not seen_in_tiles(run, data):  # right, but none of it is FlashAttention's
+    if whole and not works_in_tiles(
+        answer, run, data, block
+    ):  # right, but none of it is FlashAttention's
         findings[0] = whole
     if findings[2] is not None and findings[3] is not None and not counted:
         # No tile was skipped and none counted, whatever the threshold: no threshold is at work.
