@@ -62,17 +62,19 @@ class Identity:
     uid: int | None
 
 
-def confine(identity: Identity, limits: Limits, unseen: Iterable[str] = ()) -> None:
+def confine(
+    identity: Identity, limits: Limits, kept: Iterable[str], unseen: Iterable[str] = ()
+) -> None:
     """Shut this process in. Raises OSError where the kernel refuses a step: then don't go on.
 
-    unseen: folders that are empty from here on.
+    kept: what `mounts_in_scratch` says. unseen: folders that are empty from here on.
     """
     unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS)
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     safe = MS_NOSUID | MS_NODEV | MS_NOEXEC
     size = f"size={limits.scratch_mib}m,nr_inodes=4096,mode=1777"
     mount("proc", "/proc", "proc", safe)
-    covered = _mounts_below("/tmp")
+    covered = {point: os.open(point, os.O_PATH) for point in kept}
     mount("tmpfs", "/tmp", "tmpfs", safe, size)
     _bring_back(covered)
     for folder in unseen:
@@ -87,12 +89,11 @@ def confine(identity: Identity, limits: Limits, unseen: Iterable[str] = ()) -> N
     _filter_system_calls()
 
 
-def _mounts_below(folder: str) -> dict[str, int]:
-    """A handle on each mount below `folder`: this Python, where it is installed there."""
+def mounts_in_scratch() -> list[str]:
+    """What is mounted below /tmp: this Python, where it is installed there."""
     with open("/proc/self/mountinfo") as table:
         points = [line.split()[4].encode().decode("unicode_escape") for line in table]
-    below = sorted({point for point in points if point.startswith(folder + "/")})
-    return {point: os.open(point, os.O_PATH) for point in below}
+    return sorted({point for point in points if point.startswith("/tmp/")})
 
 
 def _bring_back(covered: dict[str, int]) -> None:

@@ -28,7 +28,14 @@ from typing import Any
 
 from flashcourse.grading import examiner, no_checks, student
 from flashcourse.grading.channel import Channel
-from flashcourse.grading.confine import CLONE_NEWPID, Identity, confine, set_pid_namespace, unshare
+from flashcourse.grading.confine import (
+    CLONE_NEWPID,
+    Identity,
+    confine,
+    mounts_in_scratch,
+    set_pid_namespace,
+    unshare,
+)
 from flashcourse.grading.limits import MIB, Limits
 from flashcourse.grading.shell import CellShell
 
@@ -137,6 +144,7 @@ class _Zygote:
     ) -> None:
         self.role, self.control, self.mode, self.shell = role, control, mode, shell
         self.partner, self.alone = partner, False
+        self.kept = mounts_in_scratch() if mode != "open" else []
         self.unseen = no_checks.folders() if role == "student" else []
         self.children: dict[int, int] = {}
         self.forked = 0
@@ -214,7 +222,7 @@ class _Zygote:
                 if self.mode != "open":
                     uids = _UIDS[self.role]
                     uid = uids[self.forked % len(uids)] if self.mode == "root" else None
-                    confine(Identity(uid), limits, self.unseen)
+                    confine(Identity(uid), limits, self.kept, self.unseen)
             except OSError as error:
                 channel.send({"refused": str(error)})
                 os._exit(3)
