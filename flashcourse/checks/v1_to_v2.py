@@ -338,8 +338,8 @@ def check_v2(answer: Any, *, seed: int = 0) -> Marks:
     robust = _robust_finding(answer, seed)
     run = record(answer, *data, block_size=4)
     tiled = _changed_finding(outcome) or _deferred_finding(run, data)
-    in_tiles = works_in_tiles(answer, run, data, 4)
     whole = whole_rows(answer, seed, block_size=BLOCK) if out is None else None
+    in_tiles = not whole and not (out and L) or works_in_tiles(answer, run, data, 4)
     if whole and not in_tiles:  # right, but none of it is FlashAttention's
         out, tiled, robust = whole, tiled or whole, robust or whole
     elif out and L and not in_tiles:
