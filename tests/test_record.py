@@ -8,9 +8,10 @@ import pytest
 import torch
 from wheat_and_chaff.wheat import wheat_block_numbers, wheat_skeleton, wheat_while_loops
 
-from flashcourse import Record, record
+from flashcourse import record
 from flashcourse.attention import state_after
 from flashcourse.checks import mark
+from flashcourse.record_data import from_data, to_data
 
 
 def inputs(rows=8, dim=4, dtype=torch.float64):
@@ -91,7 +92,7 @@ def test_a_function_without_source_is_recorded_too():
 
 def test_a_record_survives_as_plain_data():
     made = record(wheat_skeleton, *inputs(), 2)
-    again = Record.from_data(made.to_data())
+    again = from_data(to_data(made))
     assert again.tensors == made.tensors and again.seconds == made.seconds
     assert torch.equal(again.output, made.output)
     for a, b in zip(again.tiles, made.tiles, strict=True):
@@ -110,7 +111,7 @@ class StandIn:
 
     def __flashcourse_record__(self, q, k, v, block_size, **options):
         made = record(self.function, q, k, v, block_size, **options)
-        return Record.from_data(made.to_data())
+        return from_data(to_data(made))
 
 
 def test_a_stand_in_gets_the_same_marks_as_the_function_itself():
@@ -159,34 +160,51 @@ def wrong(data, path, value):
     ("path", "value"),
     [
         (["output"], "a string"),
-        (["output"], torch.eye(3).to_sparse()),
+        (["output"], 10_000),
+        (["output"], -1),
+        (["output"], True),
+        (["start", "out"], torch.ones(1)),
+        (["start", "__class__"], 0),
+        (["numbers", "pools", 0], torch.eye(3).to_sparse()),
+        (["numbers", "pools", 0], torch.ones(3, 3)),
+        (["numbers", "pools", 0], torch.ones(10_000)),
+        (["numbers", "pools"], []),
+        (["numbers", "shapes"], torch.tensor([0])),
+        (["numbers", "shapes"], torch.tensor([0, 1, -8])),
+        (["numbers", "shapes"], torch.tensor([0, 2, 0, 2**60])),
+        (["numbers", "shapes"], torch.tensor([0, 10**9, 1])),
+        (["numbers", "shapes"], torch.tensor([0.0, 1.0, 8.0])),
         (["tiles"], "many"),
-        (["tiles", 0, "i"], 1.5),
-        (["tiles", 0, "i"], True),
-        (["tiles", 0, "values", "S_ij"], [1, 2]),
-        (["tiles", 0, "values", "__class__"], torch.ones(1)),
-        (["tiles", 0, "more"], 1),
+        (["tiles", "at"], torch.tensor([[1.5, 0.0]])),
+        (["tiles", "at"], torch.zeros(5000, 2).long()),
+        (["tiles", "at"], torch.zeros(4).long()),
+        (["tiles", "values"], torch.tensor([[0, 1, 0, 10_000]])),
+        (["tiles", "values"], torch.tensor([[999, 1, 0, 0]])),
+        (["tiles", "values"], torch.tensor([[0, 0, 0, 0]])),  # S_ij is no part of a state
+        (["tiles", "values"], torch.tensor([[0, 3, 6, 0]])),
+        (["tiles", "values"], torch.tensor([[0, 1, 99, 0]])),
+        (["tiles", "lines"], torch.tensor([[0, 99, 1]])),
+        (["tiles", "more"], 1),
         (["error"], {"kind": "odd"}),
         (["seconds"], None),
         (["extra"], 1),
         (["tensors"], [{}]),
         (["tensors", "rows", 0], [[], "torch.float32", "aten.mm", 1]),
-        (["tensors", "order"], torch.tensor([10_000]).int()),
-        (["tensors", "order"], torch.tensor([-1]).int()),
-        (["tensors", "order"], torch.tensor([0.0])),
+        (["tensors", "order"], torch.tensor([[10_000]])),
+        (["tensors", "order"], torch.tensor([[-1]])),
+        (["tensors", "order"], torch.tensor([[0.0]])),
         (["truncated"], 1),
-        (["tiles"], [{}] * 5000),
     ],
 )
 def test_data_of_another_kind_is_refused_with_a_clear_error(path, value):
-    data = wrong(record(wheat_skeleton, *inputs(), 2).to_data(), path, value)
+    data = wrong(to_data(record(wheat_skeleton, *inputs(), 2)), path, value)
     with pytest.raises(ValueError, match="record|Tile|Tensor|Failure|Record"):
-        Record.from_data(data)
+        from_data(data)
 
 
 def test_data_that_is_no_dict_is_refused():
     with pytest.raises(ValueError, match="Record"):
-        Record.from_data([])
+        from_data([])
 
 
 def test_an_operator_that_torch_does_not_have_is_a_crash_and_not_an_unfinished_answer():

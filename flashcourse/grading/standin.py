@@ -17,6 +17,7 @@ from flashcourse.grading.channel import BadFrame, Channel, ChannelClosed, Channe
 from flashcourse.grading.codec import CodecError, Encoder, Opaque, decode
 from flashcourse.grading.limits import MIB
 from flashcourse.grading.unseen import unseen
+from flashcourse.record_data import from_data
 from flashcourse.records import Record
 from flashcourse.running import Failure
 from flashcourse.words import Text
@@ -158,7 +159,7 @@ class StandIn:
     def _record(self, encoder: Encoder, tree: Any, limit: float) -> Record:
         try:
             answer, blobs = self._send("record", encoder, tree, limit)
-            record = Record.from_data(self._value(answer, blobs))
+            record = from_data(self._value(answer, blobs))
         except StandInError as error:
             return Record(None, "None", error=error.__flashcourse_failure__)
         except ValueError as error:

@@ -23,7 +23,8 @@ from flashcourse.grading.shell import CellShell
 
 
 def _own_recorder() -> Any:
-    """`record`, out of modules that no import leads to: patching the course's own changes nothing.
+    """`record` and `to_data`, out of modules that no import leads to: patching the course's own
+    changes nothing.
 
     The zygote imports this before it forks, so before any student's code runs.
     """
@@ -31,14 +32,16 @@ def _own_recorder() -> Any:
     for name in shared:
         del sys.modules[name]
     try:
-        return importlib.import_module("flashcourse.recording").record
+        names = ("flashcourse.recording", "flashcourse.record_data")
+        recording, record_data = (importlib.import_module(name) for name in names)
+        return recording.record, record_data.to_data
     finally:
         for name in [name for name in sys.modules if name.partition(".")[0] == "flashcourse"]:
             del sys.modules[name]
         sys.modules.update(shared)
 
 
-record = _own_recorder()
+record, to_data = _own_recorder()
 MAX_VALUE = 64 * MIB
 _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, type)
 
@@ -116,7 +119,7 @@ class _Agent:
         encoder = Encoder(MAX_VALUE)
         if request["do"] == "record":
             with self.shell.silent():
-                data = record(function, *args, **kwargs).to_data()
+                data = to_data(record(function, *args, **kwargs))
             return {"value": encoder.encode(data), "changed": []}, encoder.blobs
         from flashcourse.running import run
 
