@@ -78,11 +78,11 @@ def doubts_of(plan: Plan) -> tuple[Text, ...]:
     read = [c for c in plan.cells if c.role == "own" or (c.role == "answer" and c.changed)]
     trees = {id(cell): parse(cell.source) for cell in read}
     strict = _strictly_read(read, trees)
-    given = [tree for tree in (parse(c.source) for c in plan.cells if c.role == "code") if tree]
-    tools = frozenset().union(*(_tools(tree) for tree in given))
-    all_trees = [tree for tree in (*given, *trees.values()) if tree]
-    numpy = frozenset().union(*(_called(tree, "numpy") for tree in all_trees))
-    modules = frozenset(OURS).union(*(_called(tree) for tree in all_trees))
+    given = [_imports_of_course(c.source) for c in plan.cells if c.role == "code"]
+    tools = frozenset().union(*(imports.tools for imports in given))
+    imported = [*given, *(_imports(tree) for tree in trees.values() if tree)]
+    numpy = frozenset().union(*(imports.numpy for imports in imported))
+    modules = frozenset(OURS).union(*(imports.modules for imports in imported))
     attention = any(c.role == "answer" and asks_for_tiles(c.course) for c in plan.cells)
     for cell in read:
         tree = trees[id(cell)]
@@ -168,18 +168,32 @@ def _is_read(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Load)
 
 
-def _tools(tree: ast.Module) -> frozenset[str]:
-    """Names that a course cell imports from the course's package."""
-    imports = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
-    ours = (n for n in imports if (n.module or "").partition(".")[0] == "flashcourse")
-    return frozenset(alias.asname or alias.name for node in ours for alias in node.names)
+@dataclass(frozen=True)
+class _Imports:
+    """What a cell imports. tools: names out of the course's package. numpy: what it calls NumPy.
+    modules: what it calls any module."""
+
+    tools: frozenset[str] = frozenset()
+    numpy: frozenset[str] = frozenset()
+    modules: frozenset[str] = frozenset()
 
 
-def _called(tree: ast.Module, module: str = "") -> frozenset[str]:
-    """What `import` calls a module (any module, if none is named)."""
-    found = [a for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names]
-    named = [a for a in found if module in ("", a.name)]
-    return frozenset(a.asname or a.name.partition(".")[0] for a in named)
+def _imports(tree: ast.Module) -> _Imports:
+    tools: set[str] = set()
+    called: list[tuple[str, str]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "flashcourse":
+            tools |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            called += [(a.name, a.asname or a.name.partition(".")[0]) for a in node.names]
+    numpy = frozenset(name for module, name in called if module == "numpy")
+    return _Imports(frozenset(tools), numpy, frozenset(name for _, name in called))
+
+
+@lru_cache(maxsize=256)
+def _imports_of_course(source: str) -> _Imports:
+    tree = parse(source)
+    return _imports(tree) if tree is not None else _Imports()
 
 
 def _of_cell(cell: Planned, tree: ast.Module | None, reading: _Reading) -> Iterator[Text]:

@@ -42,7 +42,7 @@ def fingerprint(
     data: bytes | Unreadable, editions: dict[str, CourseNotebook], settings: Settings
 ) -> str:
     """Equal for two gradings that must come out the same."""
-    course = [editions[lang].fingerprint() for lang in sorted(editions)]
+    course = [editions[lang].fingerprint for lang in sorted(editions)]
     rest = [course, settings.limits.to_data(), settings.seed, GRADER_VERSION]
     raw = b"" if isinstance(data, Unreadable) else data
     return hashlib.sha256(raw + json.dumps(rest).encode()).hexdigest()
@@ -104,11 +104,8 @@ def _edition(
 
 
 def _environment(course: CourseNotebook, settings: Settings) -> dict[str, str]:
-    """The seed that the hidden tests see. It must not depend on the edition."""
-    seed = settings.seed
-    if seed is None:
-        tests = [[cell.grade_id, cell.source] for cell in course.cells if cell.role == "test"]
-        seed = int(hashlib.sha256(json.dumps(tests).encode()).hexdigest()[:8], 16) % 10**6
+    """The seed that the hidden tests see."""
+    seed = course.own_seed if settings.seed is None else settings.seed
     return {"FLASHCOURSE_SEED": str(seed), "NBGRADER_EXECUTION": "autograde"}
 
 
@@ -179,8 +176,8 @@ def _notebook(course: CourseNotebook, plan: Plan, run: Run) -> dict[str, Any]:
 
 
 def _course_node(cell: CourseCell, source: str) -> dict[str, Any]:
-    node = copy.deepcopy(cell.node)
-    node.update(source=source, id=node.get("id") or cell.key)
+    node = dict(cell.node, metadata=copy.deepcopy(cell.node.get("metadata", {})), source=source)
+    node["id"] = node.get("id") or cell.key
     for name in ("outputs", "execution_count", "attachments"):
         node.pop(name, None)
     return node
@@ -188,12 +185,10 @@ def _course_node(cell: CourseCell, source: str) -> dict[str, Any]:
 
 def finished(graded: Graded) -> dict[str, Any]:
     """The graded notebook, with everything that is known about it in its metadata."""
-    notebook = copy.deepcopy(graded.notebook)
-    own = notebook["metadata"].setdefault("flashcourse", {})
-    own["grading"] = graded.summary()
-    if graded.doubts:
-        notebook["cells"].insert(0, _doubts_cell(graded.doubts))
-    return notebook
+    metadata = copy.deepcopy(graded.notebook["metadata"])
+    metadata.setdefault("flashcourse", {})["grading"] = graded.summary()
+    look = [_doubts_cell(graded.doubts)] if graded.doubts else []
+    return {**graded.notebook, "metadata": metadata, "cells": [*look, *graded.notebook["cells"]]}
 
 
 _LOOK = Text(
