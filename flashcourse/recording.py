@@ -10,8 +10,7 @@ import ast
 import dataclasses
 import dis
 import linecache
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
@@ -28,70 +27,9 @@ from flashcourse.running import code_of, failure_of, run
 from flashcourse.tracing import VALUES, WHOLE, Pass, Tracer, traced
 
 SKELETON = frozenset((*VALUES, *WHOLE))
-LOW = -1.0, 1.5  # m and l as if keys had been seen: no NaN and no 0 hides what a line does
+# (name, the learner's values by the skeleton's names) → its right value, or None to leave it alone
+Repair = Callable[[str, dict[str, Any]], Tensor | None]
 MOST_BYTES = 64 * 1024 * 1024  # of recorded values
-
-
-class Repair:
-    """The right value of a name, given the learner's other values: each is one local relation."""
-
-    def __init__(self, given: tuple[Tensor, ...], setting: Setting) -> None:
-        self.q, self.k, self.v = (t.detach().clone() for t in given[:3])
-        self.names, self.block = setting.repair, setting.block_size or 1
-
-    def __call__(self, name: str, local: dict[str, Any]) -> Tensor | None:
-        if name not in self.names:
-            return None
-        try:
-            with torch._C._DisableTorchDispatch():
-                return getattr(self, name)(local)
-        except (RuntimeError, TypeError, KeyError, AttributeError):
-            return None  # the values before it do not fit together
-
-    def out(self, local: dict[str, Any]) -> Tensor:
-        return torch.zeros_like(self.v[:1]).repeat(self.q.shape[0], 1).to(self.q.dtype)
-
-    def m(self, local: dict[str, Any]) -> Tensor:
-        return torch.full_like(self.q[:, :1], LOW[0] if "low" in self.names else -math.inf)
-
-    def l(self, local: dict[str, Any]) -> Tensor:  # noqa: E743
-        return torch.full_like(self.q[:, :1], LOW[1] if "low" in self.names else 0.0)
-
-    def S_ij(self, local: dict[str, Any]) -> Tensor:
-        q = self.q[local["i"] : local["i"] + self.block]
-        k = self.k[local["j"] : local["j"] + self.block]
-        return q @ k.T / math.sqrt(self.q.shape[-1])
-
-    def m_block(self, local: dict[str, Any]) -> Tensor:
-        return local["S_ij"].amax(dim=-1).reshape(local["m_i"].shape)
-
-    def m_new(self, local: dict[str, Any]) -> Tensor:
-        return torch.maximum(local["m_i"], local["m_block"])
-
-    def P_ij(self, local: dict[str, Any]) -> Tensor:
-        return torch.exp(local["S_ij"] - _column(local["m_new"]))
-
-    def l_block(self, local: dict[str, Any]) -> Tensor:
-        return local["P_ij"].sum(dim=-1).reshape(local["l_i"].shape)
-
-    def l_new(self, local: dict[str, Any]) -> Tensor:
-        return torch.exp(local["m_i"] - local["m_new"]) * local["l_i"] + local["l_block"]
-
-    def out_i(self, local: dict[str, Any]) -> Tensor:
-        old = _column(torch.exp(local["m_i"] - local["m_new"]) * local["l_i"])
-        new = local["P_ij"] @ self.v[local["j"] : local["j"] + self.block]
-        return (old * local["out_i"] + new) / _column(local["l_new"])
-
-    def m_i(self, local: dict[str, Any]) -> Tensor:
-        return local["m_new"]
-
-    def l_i(self, local: dict[str, Any]) -> Tensor:
-        return local["l_new"]
-
-
-def _column(value: Tensor) -> Tensor:
-    """A state of shape (rows,) as (rows, 1)."""
-    return value[:, None] if value.ndim == 1 else value
 
 
 def _copy(value: Tensor) -> Tensor:
@@ -132,12 +70,12 @@ class _Keeper:
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run: the block size, the time limit, the names to be given their right values, and
-    whether exponentials are to come out wrong."""
+    """How to run: the block size, the time limit, what gives names their right values, and whether
+    exponentials are to come out wrong."""
 
     block_size: int | None
     seconds: float
-    repair: frozenset[str] = frozenset()
+    repair: Repair | None = None
     disturb: bool = False
 
 
@@ -150,7 +88,7 @@ def record(
     *,
     seconds: float = 10.0,
     extra: tuple[Tensor, ...] = (),
-    repair: Sequence[str] = (),
+    repair: Repair | None = None,
     disturb: bool = False,
 ) -> Record:
     """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
@@ -159,20 +97,19 @@ def record(
     the function does: see `Record.error`. For a function that is no attention: a block_size of
     None is not handed over, nor are k and v that are None; such a record has neither tiles nor an
     output. seconds: after so long the run is ended ('too_slow').
-    repair: skeleton names (of `SKELETON`) whose lines are stepped over, with the right value in
-    their place: what comes after them can be looked at.
-    With 'low' beside 'm' and 'l', they start at −1 and 1.5, as if there had been keys before: then
-    no NaN and no 0 hides what a line does.
+    repair: repair(name, local) gives the right value of a name of `SKELETON`, or None. Lines that
+    assign only names to be repaired are stepped over: what comes after them can be looked at.
+    local: the values that the learner's code gave to these names so far, and i and j.
     disturb: every exponential comes out up to 2 times too large, by chance. If the output is the
     same as without, nothing in it comes of the exponentials that were recorded.
     A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
     """
     elsewhere = getattr(function, "__flashcourse_record__", None)
     if elsewhere is not None:
-        more: dict[str, Any] = {"repair": list(repair)} if repair else {}
+        more: dict[str, Any] = {"repair": repair} if repair else {}
         more |= {"disturb": True} if disturb else {}
         return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
-    setting = Setting(block_size, seconds, frozenset(repair), disturb)
+    setting = Setting(block_size, seconds, repair, disturb)
     given = tuple(t for t in (q, k, v, *extra) if t is not None)
     return _record_here(function, given, setting)
 
@@ -195,6 +132,18 @@ def _record_here(
     return dataclasses.replace(again, error=again.error or error, stub_line=error.line)
 
 
+def _unwatched(repair: Repair | None) -> Repair | None:
+    """A repair that the watch does not see at work."""
+    if repair is None:
+        return None
+
+    def repaired(name: str, local: dict[str, Any]) -> Tensor | None:
+        with torch._C._DisableTorchDispatch():
+            return repair(name, local)
+
+    return repaired
+
+
 def _record_once(
     function: Callable[..., Any], given: tuple[Tensor, ...], setting: Setting
 ) -> Record:
@@ -202,8 +151,7 @@ def _record_once(
     keeper = _Keeper()
     block_size = setting.block_size
     named = {} if block_size is None else {"block_size": block_size}
-    repair = Repair(given, setting) if setting.repair else None
-    tracer = Tracer(keeper.keep, keeper.changes, repair)
+    tracer = Tracer(keeper.keep, keeper.changes, _unwatched(setting.repair))
     watch = TensorWatch(tracer, setting.disturb)
 
     def observed(*args: Any, **kwargs: Any) -> Any:

@@ -26,6 +26,7 @@ from flashcourse.checks.forward_problems import (
     stressed,
     tiled,
 )
+from flashcourse.checks.forward_repair import Repair
 from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
 from flashcourse.checks.forward_todos import Fault, Reading, read
 from flashcourse.checks.probe import Outcome, call
@@ -200,7 +201,8 @@ class Evidence:
             made = Record(None, "NoneType", error=self.stopped)
         else:
             p = problem
-            how: dict[str, Any] = {"seconds": SECONDS, "repair": repair, "disturb": disturb}
+            how: dict[str, Any] = {"seconds": SECONDS, "disturb": disturb}
+            how |= {"repair": Repair(p, repair)} if repair else {}
             made = record(self.function, p.q, p.k, p.v, p.block, **how)
             stub = made.stub_line is not None and made.error is not None
             if stub and made.error.type_name == "NotImplementedError":  # type: ignore[union-attr]

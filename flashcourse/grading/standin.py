@@ -18,6 +18,7 @@ from flashcourse.grading.codec import CodecError, Encoder, Opaque, decode
 from flashcourse.grading.limits import MIB
 from flashcourse.grading.unseen import unseen
 from flashcourse.record_data import from_data
+from flashcourse.recording import Repair
 from flashcourse.records import Record
 from flashcourse.running import Failure
 from flashcourse.words import Text
@@ -59,8 +60,17 @@ class Student:
             self.state = state
             self.kept.clear()
 
-    def ask(self, request: dict[str, Any], blobs: list[bytes], wait: float) -> tuple[dict, list]:
-        """The answer to one request. Raises StudentGone."""
+    def ask(
+        self,
+        request: dict[str, Any],
+        blobs: list[bytes],
+        wait: float,
+        repair: Repair | None = None,
+    ) -> tuple[dict, list]:
+        """The answer to one request. Raises StudentGone.
+
+        repair: asked for the right values that the other side needs on the way.
+        """
         if self.gone:
             raise gone_error(self.gone)
         self._number += 1
@@ -70,6 +80,10 @@ class Student:
             self.gone = "timed_out"
             self.channel.send(dict(request, id=self._number), blobs, until)
             answer, out = self.channel.receive(until)
+            while repair is not None and "wanted" in answer:
+                value, data = _repaired(repair, answer, out)
+                self.channel.send({"value": value, "reply": True}, data, until)
+                answer, out = self.channel.receive(until)
             if answer.get("id") != self._number:
                 raise BadFrame("an answer that nobody asked for")
             self.gone = None
@@ -97,6 +111,17 @@ class Student:
         if kind == "missing":
             raise NameError(f"name {name!r} is not defined")
         return Opaque("value that can't be handed over")
+
+
+def _repaired(repair: Repair, answer: dict, blobs: list[bytes]) -> tuple[Any, list[bytes]]:
+    """The value that is asked for, as data; None where what was sent with it makes no sense."""
+    encoder = Encoder(MAX_INPUT)
+    try:
+        local = decode(answer.get("local"), blobs)
+        value = repair(str(answer["wanted"]), local) if type(local) is dict else None
+        return encoder.encode(value), encoder.blobs
+    except CodecError:
+        return None, []
 
 
 def gone_error(why: str) -> StudentGone:
@@ -141,24 +166,30 @@ class StandIn:
         self._warn(answer.get("warnings"))
         return self._value(answer, blobs)
 
-    def __flashcourse_record__(self, *args: Any, seconds: float = 10.0, **kwargs: Any) -> Record:
-        """What `flashcourse.record` says over there; its error, where there is no answer."""
+    def __flashcourse_record__(
+        self, *args: Any, seconds: float = 10.0, repair: Any = None, **kwargs: Any
+    ) -> Record:
+        """What `flashcourse.record` says over there; its error, where there is no answer.
+
+        repair: with its `names`. Right values are made here; over there, nobody knows how.
+        """
         limit = min(seconds, self._student.call_seconds)
         encoder, tree = self._encode(args, dict(kwargs, seconds=limit))
-        key = ("record", json.dumps(tree), tuple(encoder.blobs))
+        names = tuple(repair.names) if repair is not None else ()
+        key = ("record", names, json.dumps(tree), tuple(encoder.blobs))
         # One lesson's exercises ask for the same runs again and again.
         kept = self.__flashcourse_kept__
         if key not in kept:
-            kept[key] = self._record(encoder, tree, limit)
-            plain = not {"repair", "disturb"} & kwargs.keys()
+            kept[key] = self._record(encoder, tree, limit, repair)
+            plain = not names and "disturb" not in kwargs
             doubt = unseen(self.__name__, args[:3], kept[key]) if plain else None
             if doubt is not None:
                 self._student.doubts.setdefault(self.__name__, doubt)
         return kept[key]
 
-    def _record(self, encoder: Encoder, tree: Any, limit: float) -> Record:
+    def _record(self, encoder: Encoder, tree: Any, limit: float, repair: Any) -> Record:
         try:
-            answer, blobs = self._send("record", encoder, tree, limit)
+            answer, blobs = self._send("record", encoder, tree, limit, repair)
             record = from_data(self._value(answer, blobs))
         except StandInError as error:
             return Record(None, "None", error=error.__flashcourse_failure__)
@@ -185,13 +216,17 @@ class StandIn:
         except CodecError as error:
             raise TypeError(str(error)) from None
 
-    def _send(self, what: str, encoder: Encoder, tree: Any, seconds: float) -> tuple[dict, list]:
+    def _send(
+        self, what: str, encoder: Encoder, tree: Any, seconds: float, repair: Any = None
+    ) -> tuple[dict, list]:
         slow = self._student.slow.get(self._identity)
         if slow is not None:
             raise error_of(slow)
         self._student.calls += 1
         request = {"do": what, "name": self.__name__, "args": tree, "seconds": seconds}
-        return self._student.ask(request, encoder.blobs, seconds + self._student.grace)
+        if repair is not None:
+            request["repair"] = list(repair.names)
+        return self._student.ask(request, encoder.blobs, seconds + self._student.grace, repair)
 
     def _value(self, answer: dict, blobs: list[bytes]) -> Any:
         if "failure" in answer:

@@ -48,12 +48,14 @@ _CALLABLE = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, ty
 
 def serve(channel: Channel, shell: CellShell, limits: Limits) -> None:
     """Answer requests until the other side hangs up."""
-    agent = _Agent(shell, limits)
+    agent = _Agent(channel, shell, limits)
     while True:
         try:
             request, blobs = channel.receive()
         except ChannelClosed:
             return
+        if "reply" in request:
+            continue  # to a question of a run that has been ended
         answer, out = agent.answer(request, blobs)
         try:
             channel.send(dict(answer, id=request["id"]), out)
@@ -63,8 +65,8 @@ def serve(channel: Channel, shell: CellShell, limits: Limits) -> None:
 
 
 class _Agent:
-    def __init__(self, shell: CellShell, limits: Limits) -> None:
-        self.shell, self.limits = shell, limits
+    def __init__(self, channel: Channel, shell: CellShell, limits: Limits) -> None:
+        self.channel, self.shell, self.limits = channel, shell, limits
         self._output_left = limits.output_mib * MIB
 
     def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict, list[bytes]]:
@@ -118,8 +120,10 @@ class _Agent:
         versions = _versions(args, kwargs)
         encoder = Encoder(MAX_VALUE)
         if request["do"] == "record":
+            names = request.get("repair", ())
+            more = {"repair": _Repair(self.channel, frozenset(names))} if names else {}
             with self.shell.silent():
-                data = to_data(record(function, *args, **kwargs))
+                data = to_data(record(function, *args, **kwargs, **more))
             return {"value": encoder.encode(data), "changed": []}, encoder.blobs
         from flashcourse.running import run
 
@@ -134,6 +138,26 @@ class _Agent:
         if done.error is not None:
             return dict(answer, failure=_failure_data(done.error)), encoder.blobs
         return dict(answer, value=encoder.encode(done.value)), encoder.blobs
+
+
+class _Repair:
+    """Asks the examiner for a right value: how one is made is not known here."""
+
+    def __init__(self, channel: Channel, names: frozenset[str]) -> None:
+        self.channel, self.names = channel, names
+
+    def __call__(self, name: str, local: dict[str, Any]) -> Any:
+        if name not in self.names:
+            return None
+        encoder = Encoder(MAX_VALUE)
+        known = {n: v for n, v in local.items() if isinstance(v, (torch.Tensor, int))}
+        try:
+            tree = encoder.encode(known)
+            self.channel.send({"wanted": name, "local": tree}, encoder.blobs)
+            answer, blobs = self.channel.receive()
+            return decode(answer.get("value"), blobs)
+        except (CodecError, BadFrame):
+            return None
 
 
 def _parameters(function: Any) -> list[str]:

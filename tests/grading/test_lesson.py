@@ -58,7 +58,10 @@ def sample_notebook(student: str) -> tuple[Any, Any]:
     return sample, handed_in(sample, ROOT)
 
 
-@pytest.mark.parametrize("student", ["02-right-deferred", "05-todo-1-to-3", "08-block-max"])
+SAMPLES = ["02-right-deferred", "05-todo-1-to-3", "08-block-max", "13-exception"]
+
+
+@pytest.mark.parametrize("student", SAMPLES)
 def test_a_sample_student_gets_what_is_deserved(
     pool: Pool, lesson: dict[str, CourseNotebook], student: str
 ) -> None:

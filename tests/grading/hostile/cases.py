@@ -499,8 +499,11 @@ def scale_rows(x):
 
 # ---- looking for what is right ------------------------------------------------------------------
 
-# Halves: whoever looks for a phrase would otherwise find the phrase that they look for.
-HALVES = ('"score_bytes(batch, heads, n, "', '"bytes_per_element): bytes of S and P together"')
+# Phrases of two checks, in halves: whoever looks for a phrase would else find what they look for.
+PHRASES = """[
+    (b"score_bytes(batch, heads, n, ", b"bytes_per_element): bytes of S and P together"),
+    (b"The right value of one name, ", b"given the learner's other values: each is one local"),
+]"""
 CHECKS = {
     "import_the_checks": """
 import importlib, sys
@@ -517,14 +520,15 @@ for name in ("memory_wall", "forward", "misconceptions"):
 """,
     "look_for_the_checks_on_disk": f"""
 import os
-a, b = (half.encode() for half in ({", ".join(HALVES)}))
+phrases = {PHRASES}
 files = 0
 for top in ("/usr/lib/python3", "/opt", "/home", "/srv", *__import__("sys").path):
     for folder, _, names in os.walk(top):
         for name in names if "flashcourse" in folder else ():
             files += 1
             with open(os.path.join(folder, name), "rb") as file:
-                if a + b in file.read():
+                data = file.read()
+                if any(a + b in data for a, b in phrases):
                     print("HIDDEN", folder, name)
 if files < 50:
     print("HIDDEN: nothing was looked at")
@@ -548,7 +552,7 @@ def found(a, b):
                     return True
                 place = data.find(a, place + 1)
     return False
-if found(*(half.encode() for half in ({", ".join(HALVES)}))):
+if any(found(a, b) for a, b in {PHRASES}):
     print("HIDDEN")
 if not found(b"Bytes of the whole score ", b"matrix S: batch"):
     print("HIDDEN: memory was not looked at")  # costs.py has this, and is there
