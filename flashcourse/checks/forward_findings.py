@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -73,10 +74,9 @@ def shape(tensor: Tensor) -> str:
 
 def worst(got: Tensor, want: Tensor) -> tuple[int, ...]:
     """The index where two tensors differ most; a NaN differs most of all."""
-    off = torch.where(close(got, want, 1e-12), 0.0, (got - want).abs())
-    return tuple(
-        torch.stack(torch.unravel_index(off.nan_to_num(nan=1e300).argmax(), off.shape)).tolist()
-    )
+    off = torch.where(close(got, want, 1e-12), 0.0, (got - want).abs()).nan_to_num(nan=1e300)
+    # torch's own unravel_index imports a compiler, which takes half a second.
+    return tuple(int(n) for n in np.unravel_index(int(off.argmax()), off.shape))
 
 
 def finding_of_fault(fault: Fault, misconception: str | None) -> Finding:
