@@ -23,9 +23,9 @@ from typing import Any
 
 from flashcourse.checks.forward_evidence import Evidence, evidence_of
 from flashcourse.checks.forward_parts import todos_at_fault
+from flashcourse.checks.forward_relations import TODOS
 from flashcourse.checks.forward_tiling import tiling_part
 from flashcourse.checks.forward_todo_part import todo_part
-from flashcourse.checks.forward_todos import TODOS
 from flashcourse.checks.forward_whole import stability_part, whole_parts, with_stub
 from flashcourse.checks.marks import Finding, Marks
 from flashcourse.checks.probe import Part, judge

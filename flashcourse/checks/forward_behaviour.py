@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from flashcourse.checks.forward_evidence import Evidence, Run
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_findings import case, number, returned, worst
 from flashcourse.checks.forward_outputs import FORMS, SCORES, Form, Parts
+from flashcourse.checks.forward_run import Run
 from flashcourse.checks.forward_tile import Problem, agrees
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID, GENERIC

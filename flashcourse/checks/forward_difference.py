@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from flashcourse.checks.forward_evidence import Evidence, Run, failed_todo
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_findings import case, number, returned, worst
 from flashcourse.checks.forward_parts import about
+from flashcourse.checks.forward_run import Run, failed_todo
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID
 from flashcourse.checks.probe import finding_of, tensor_problem

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from flashcourse.attention import attention
-from flashcourse.checks.cuts import Cuts, cuts, remains
 from flashcourse.checks.forward_problems import (
-    KEYS,
     NARROW,
     WIDE,
     bfloat16,
@@ -26,158 +22,28 @@ from flashcourse.checks.forward_problems import (
     stressed,
     tiled,
 )
+from flashcourse.checks.forward_relations import Fault, Reading
 from flashcourse.checks.forward_repair import Repair
-from flashcourse.checks.forward_tile import TODO_OF, TOLERANCE, Problem, agrees
-from flashcourse.checks.forward_todos import Fault, Reading, read
+from flashcourse.checks.forward_run import (
+    NAMES,
+    Broken,
+    Diagnosis,
+    Run,
+    device_fault,
+    failed_todo,
+    fault_of_state,
+    first_at_fault,
+    is_readable,
+    left_misshapen,
+)
+from flashcourse.checks.forward_shown import Shown
+from flashcourse.checks.forward_tile import Problem
 from flashcourse.checks.probe import Outcome, call
 from flashcourse.recording import record
-from flashcourse.records import MadeTensor, Record
-from flashcourse.running import Failure, undefined_name
+from flashcourse.records import Record
+from flashcourse.running import Failure
 
 SECONDS = 5.0  # for one run; a right answer takes about 0.01
-
-
-class Run:
-    """One problem, what the function did with it, and what that says about the TODOs.
-
-    record: makes the record when it is asked for. called: the tensor that a plain call returned;
-    then whether it is right is known without a record.
-    """
-
-    def __init__(
-        self, problem: Problem, record: Callable[[], Record], called: Tensor | None = None
-    ) -> None:
-        self.problem, self._record, self._called = problem, record, called
-
-    @cached_property
-    def record(self) -> Record:
-        return self._record()
-
-    @cached_property
-    def reading(self) -> Reading:
-        return read(self.problem, self.record)
-
-    @property
-    def error(self) -> Failure | None:
-        return None if self._called is not None else self.record.error
-
-    @property
-    def inputs_changed(self) -> tuple[str, ...]:
-        return () if self._called is not None else self.record.inputs_changed
-
-    @cached_property
-    def exact(self) -> Tensor:
-        return attention(self.problem.q, self.problem.k, self.problem.v).cpu()
-
-    @property
-    def output(self) -> Tensor | None:
-        """What was returned; `out` as it stood at the end if no tensor was."""
-        if self._called is not None:
-            return self._called
-        return self.record.end.get("out") if self.record.output is None else self.record.output
-
-    @cached_property
-    def right(self) -> bool:
-        """Whether the numbers are exact attention, as well as their dtype can hold it."""
-        output = self.output
-        if self.error is not None or output is None or not output.is_floating_point():
-            return False
-        tolerance = self.problem.tolerance + self.problem.rounding
-        tolerance = max(tolerance, TOLERANCE.get(output.dtype, 0.0))
-        return agrees(output.detach().cpu().double(), self.exact, tolerance)
-
-    @property
-    def right_dtype(self) -> bool:
-        output = self.output
-        return output is None or output.dtype == self.problem.q.dtype
-
-    @property
-    def explained(self) -> bool:
-        """Whether a wrong result follows from a TODO that is wrong in this very run."""
-        return bool(self.reading.faults)
-
-
-# What each TODO assigns, as far as it can be repaired.
-NAMES = {
-    1: ("out", "m", "l"),
-    2: ("S_ij",),
-    3: ("m_block", "m_new"),
-    4: ("P_ij",),
-    5: ("l_block", "l_new"),
-    6: ("out_i", "m_i", "l_i"),
-}
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A TODO because of which the function crashes: its fault, if its values show one."""
-
-    readings: tuple[Reading, ...]
-    fault: Fault | None
-    error: Failure
-
-
-@dataclass(frozen=True)
-class Diagnosis:
-    """The first run that got through, the names repaired for it, and the TODOs at fault.
-
-    unrepaired: those of them that make the run fail all the same.
-    """
-
-    run: Run
-    repair: tuple[str, ...]
-    broken: dict[int, Broken]
-    unrepaired: tuple[int, ...] = ()
-
-
-def failed_todo(record: Record, failure: Failure) -> int:
-    """The TODO at which a function stopped: of the undefined name, or the first not yet seen."""
-    name = undefined_name(failure.type_name, failure.message)
-    if name in TODO_OF:
-        return TODO_OF[name]
-    code = (failure.source_line or "").replace(" ", "") if failure.kind != "unfinished" else ""
-    assigned = [name for name in TODO_OF if re.match(rf"{name}(,\w+)*[-+*/@]?=", code)]
-    if assigned and (record.tiles or TODO_OF[assigned[0]] == 1):
-        return TODO_OF[assigned[0]]
-    if not record.tiles:
-        return 1
-    order = ("S_ij", "m_block", "m_new", "P_ij", "l_block", "l_new")
-    return next((TODO_OF[name] for name in order if name not in record.tiles[-1].values), 6)
-
-
-def _first_at_fault(run: Run, broken: dict[int, Broken], failed: int) -> int:
-    """The TODO to blame for a crash in `failed`: the first that is wrong."""
-    first = min([*(run.reading.faults.keys() - broken.keys()), failed])
-    return min(_left_misshapen(run), default=failed) if first == failed else first
-
-
-def _left_misshapen(run: Run) -> list[int]:
-    """The TODOs that left something of a wrong shape in an earlier tile than the one that failed.
-
-    It is wrong before whatever it breaks.
-    """
-    last = run.record.tiles[-1:]
-    there = {None, *((tile.i, tile.j) for tile in last)}
-    return [t for t, f in run.reading.faults.items() if f.note == "shape" and f.tile not in there]
-
-
-def is_readable(run: Run, failure: Failure) -> bool:
-    """Whether the names tell at which TODO a function crashed.
-
-    Names that are not the skeleton's may mean something else: then a relation fails early. If all
-    are there and only one is wrong, by its shape, they mean what they say.
-    """
-    name, record = undefined_name(failure.type_name, failure.message), run.record
-    if name in TODO_OF:
-        return True
-    notes = [fault.note for fault in run.reading.faults.values()]
-    clear = notes == ["shape"] and {2, 3, 4, 5} <= run.reading.seen
-    if record.renamed and notes and not clear:
-        return False
-    if failure.kind != "crashed":
-        return True
-    seen = record.start or any(tile.values or tile.before for tile in record.tiles)
-    return bool(seen) or not record.tiles
 
 
 class Evidence:
@@ -225,16 +91,16 @@ class Evidence:
                 return Diagnosis(run, repair, broken)
             if not is_readable(run, error):
                 return Diagnosis(run, repair, broken)
-            unrepaired = tuple(t for t in _left_misshapen(run) if t in broken)
+            unrepaired = tuple(t for t in left_misshapen(run) if t in broken)
             if unrepaired:
                 return Diagnosis(run, repair, broken, unrepaired)
-            elsewhere = _elsewhere(run)
-            todo = 1 if elsewhere else _first_at_fault(run, broken, failed_todo(run.record, error))
+            on_device = device_fault(run)
+            todo = 1 if on_device else first_at_fault(run, broken, failed_todo(run.record, error))
             if todo in broken or todo not in NAMES:
                 return Diagnosis(run, repair, broken)
             other = self.run(compared(self.seed)[3], repair).reading
             readings = (run.reading, other)
-            broken[todo] = Broken(readings, elsewhere or run.reading.faults.get(todo), error)
+            broken[todo] = Broken(readings, on_device or run.reading.faults.get(todo), error)
             repair = (*repair, *NAMES[todo])
 
     @cached_property
@@ -282,7 +148,7 @@ class Evidence:
 
         After all other runs, since a call that takes too long may be the last one allowed.
         """
-        _ = self.runs, self.tiled, self.other_tensors, self.cross
+        self.run_all()
         return self._called(long(self.seed), 2 * SECONDS)
 
     @cached_property
@@ -345,87 +211,28 @@ class Evidence:
         """Right numbers that were returned as one tensor, without any repair."""
         return self.plain and self.right_numbers
 
-    @cached_property
-    def all_at_once(self) -> bool:
-        """Whether one exponential looked at all keys: there is no online softmax then."""
-        made = (each for run in self.tiled.values() for each in self._exponentials(run))
-        return any((each.exponents or 0) >= KEYS for each in made)
-
-    @cached_property
-    def cuts(self) -> Cuts:
-        """Between which keys the function rescales, by its output alone.
-
-        After the recorded runs, since a call that takes too long may be the last one allowed.
-        """
+    def run_all(self) -> None:
+        """Make the recorded runs: a call that takes too long may be the last one allowed."""
         _ = self.runs, self.tiled, self.other_tensors, self.cross
-        return cuts(self._output, self.seed)
 
-    def _output(self, problem: Problem) -> Tensor | None:
+    def output(self, problem: Problem) -> Tensor | None:
+        """What comes out, called where nothing has to be mended."""
         run = self._called(problem, SECONDS) if self.plain else self.run(problem)
         return run.output
+
+    @cached_property
+    def shown(self) -> Shown:
+        return Shown(self)
 
     @property
     def online(self) -> bool:
         """Whether right numbers come out of a running softmax, however it is written."""
-        return self.right_numbers and not self.all_at_once and self.rescales
-
-    @property
-    def rescales(self) -> bool:
-        """Whether the output shows that something begins anew from one key to the next."""
-        return bool(self.cuts.before)
+        return self.right_numbers and not self.shown.all_at_once and self.shown.rescales
 
     @property
     def right_across_tiles(self) -> bool:
         """Right in several tiles with ordinary scores: the first run, 4 × 4 tiles."""
         return self.first.right
-
-    @cached_property
-    def all_recorded(self) -> bool:
-        """Whether each score is in a recorded exponential of one tile's keys, each of them, and
-        nothing was made that may hold a row of scores."""
-        for block, run in self.tiled.items():
-            made = [e for e in self._exponentials(run) if e.exponents in (block, block + 1)]
-            if sum(e.elements for e in made) < KEYS**2 or not run.right:
-                return False
-        return self.tiles_recorded and not self._holds_rows
-
-    @cached_property
-    def tiles_recorded(self) -> bool:
-        """Whether exponentials were recorded that look at no more keys than a tile has, and whether
-        the output comes of them."""
-        for block, run in self.tiled.items():
-            made = self._exponentials(run)
-            if not made or max(e.exponents or 0 for e in made) > widest_tile(block):
-                return False
-        return self._minds_exponentials(self.tiled[NARROW])
-
-    @cached_property
-    def tiles_shown(self) -> bool:
-        """Whether a wrong result comes of tiles, by the record or, where that is not sure, by the
-        output."""
-        if self.tiles_recorded and not self._holds_rows:
-            return True
-        return not self.all_at_once and remains(self._output, self.seed)
-
-    @cached_property
-    def _holds_rows(self) -> bool:
-        """Whether something was made that may be a whole row of scores."""
-        made = (tensor for run in self.tiled.values() for tensor in run.record.tensors)
-        return any(tensor.shape[-1:] == (KEYS,) for tensor in made)
-
-    def _minds_exponentials(self, run: Run) -> bool:
-        """A loop for show leaves the output as it is, but for what rounding or chance may do.
-
-        Where nothing is written to the output, there is nothing to tell.
-        """
-        before, after = run.output, self.run(run.problem, disturb=True).output
-        if before is None or after is None or not bool(before.any()):
-            return True
-        return not agrees(after.detach().cpu().double(), before.detach().cpu().double(), 1e-4)
-
-    @staticmethod
-    def _exponentials(run: Run) -> list[MadeTensor]:
-        return [made for made in run.record.tensors if made.exponents is not None]
 
     @cached_property
     def seen(self) -> frozenset[int]:
@@ -472,16 +279,16 @@ class Evidence:
         for run in (self.compared["even"], self.compared["float64"], self.bfloat16):
             output = run.output
             if output is not None and not run.right_dtype:
-                return _state_fault(run, "out", output, "dtype")
+                return fault_of_state(run, "out", output, "dtype")
         for run in self.other_tensors:
             output, device = run.output, run.problem.q.device
             if output is not None and output.device != device:
-                return _state_fault(run, "out", output, "device")
-            if run.error and (elsewhere := _elsewhere(run)):
-                return elsewhere
+                return fault_of_state(run, "out", output, "device")
+            if run.error and (fault := device_fault(run)):
+                return fault
             for name, value in run.record.start.items() if run.error else ():
                 if value.dtype != run.problem.q.dtype and value.dtype == torch.get_default_dtype():
-                    return _state_fault(run, name, value, "dtype")
+                    return fault_of_state(run, name, value, "dtype")
         return None
 
     @cached_property
@@ -500,7 +307,9 @@ class Evidence:
 
     @property
     def _names_lie(self) -> bool:
-        if not self.right_across_tiles or self.rescales or self.cuts.reach == "narrower":
+        if not self.right_across_tiles or self.shown.rescales:
+            return False
+        if self.shown.cuts.reach == "narrower":
             return False
         scores = [tile.values.get("S_ij") for tile in self.first.record.tiles]
         keys = self.first.problem.k.shape[0]
@@ -509,25 +318,6 @@ class Evidence:
             return False  # one tile of everything needs no rescaling
         # One base for all keys of a row that is not its maximum also leaves ordinary results right.
         return self.right_numbers or not {3, 4} & self.faults.keys()
-
-
-def widest_tile(block: int) -> int:
-    """How many numbers an exponential may look at in a row of the tiling problem: a tile's, with
-    the state as one more, or one of each tile, where partial results are merged at once."""
-    return max(block + 1, -(-KEYS // block))
-
-
-def _elsewhere(run: Run) -> Fault | None:
-    """A state that was started on another device than q's."""
-    for name, value in run.record.start.items():
-        if value.device != run.problem.q.device:
-            return _state_fault(run, name, value, "device")
-    return None
-
-
-def _state_fault(run: Run, name: str, value: Tensor, note: str) -> Fault:
-    right = torch.empty_like(run.problem.q[:0])
-    return Fault(1, run.problem, name, value, right, line=run.record.lines.get(name), note=note)
 
 
 def evidence_of(function: Any, seed: int) -> Evidence:

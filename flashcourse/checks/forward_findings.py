@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from flashcourse.checks.forward_relations import Fault
 from flashcourse.checks.forward_tile import close
-from flashcourse.checks.forward_todos import Fault
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID, GENERIC, GENERIC_LAST, SHAPES
 from flashcourse.words import Text

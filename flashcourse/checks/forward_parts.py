@@ -7,7 +7,7 @@ from dataclasses import replace
 from flashcourse.checks.forward_behaviour import Verdict, judge_behaviour
 from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_problems import KEYS, NARROW
-from flashcourse.checks.forward_todos import TODOS
+from flashcourse.checks.forward_relations import TODOS
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID
 from flashcourse.checks.probe import Part, finding_of

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from flashcourse.checks.forward_relations import Fault, Reading
 from flashcourse.checks.forward_tile import View, agrees
-from flashcourse.checks.forward_todos import Fault, Reading
 from flashcourse.running import Failure
 
 STATE = ("m_i", "l_i")  # judged by what the next tile starts from

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks import cuts as cut
-from flashcourse.checks.forward_evidence import Evidence, Run, widest_tile
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_parts import ALL_KEYS, NO_TILES, about, blocked_part
 from flashcourse.checks.forward_problems import KEYS, NARROW, WIDE
+from flashcourse.checks.forward_run import Run
+from flashcourse.checks.forward_shown import widest_tile
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.probe import Part, finding_of
 from flashcourse.words import Text
@@ -86,17 +88,17 @@ def _uncut(evidence: Evidence) -> Finding | None:
 
     Tiles whose every value has the skeleton's name and is right need no other proof.
     """
-    if evidence.online and evidence.cuts.before and not evidence.cuts.missing:
+    if evidence.online and evidence.shown.cuts.before and not evidence.shown.cuts.missing:
         return None
     if evidence.named and not evidence.faults and {2, 3, 4, 5, 6} <= evidence.seen:
         return None
     if not evidence.right_across_tiles:
-        return None if evidence.named or evidence.tiles_shown else Finding(NO_TILES)
-    if not evidence.rescales:  # several passes over the tiles, or no maximum, do without
-        return None if evidence.all_recorded else evidence.cuts.finding
-    if not evidence.cuts.before or not evidence.cuts.missing:
+        return None if evidence.named or evidence.shown.tiles else Finding(NO_TILES)
+    if not evidence.shown.rescales:  # several passes over the tiles, or no maximum, do without
+        return None if evidence.shown.all_recorded else evidence.shown.cuts.finding
+    if not evidence.shown.cuts.before or not evidence.shown.cuts.missing:
         return None
-    key = evidence.cuts.missing[0]
+    key = evidence.shown.cuts.missing[0]
     text = Text(
         f"With {cut.KEYS} keys and block_size {cut.BLOCK}, none of your tiles begins at key {key}.",
         f"{cut.KEYS} 个 key、block_size 为 {cut.BLOCK} 时，你没有一个块从第 {key} 个 key 开始。",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks.forward_behaviour import ALL
-from flashcourse.checks.forward_evidence import Broken, Evidence, failed_todo, is_readable
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_findings import finding_of_fault
 from flashcourse.checks.forward_parts import (
     ALL_KEYS,
@@ -17,6 +17,7 @@ from flashcourse.checks.forward_parts import (
     verdict_of,
 )
 from flashcourse.checks.forward_rules import crash_misconception, misconception_of
+from flashcourse.checks.forward_run import Broken, failed_todo, is_readable
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.misconceptions import BY_ID, GENERIC, SHAPES
 from flashcourse.checks.probe import Part, finding_of
@@ -55,10 +56,10 @@ def todo_part(evidence: Evidence, todo: int) -> Part:
         return _with_fault(evidence, part, todo)
     if todo in evidence.seen and (evidence.named or unfinished is not None):
         return part
-    if evidence.all_at_once:
+    if evidence.shown.all_at_once:
         return replace(part, finding=about("everything-at-once", ALL_KEYS))
-    if evidence.right_numbers and not (todo == 2 and evidence.all_recorded):
-        return replace(part, finding=evidence.cuts.finding)
+    if evidence.right_numbers and not (todo == 2 and evidence.shown.all_recorded):
+        return replace(part, finding=evidence.shown.cuts.finding)
     verdict = verdict_of(evidence)
     if todo in verdict.shown & _can_be_shown(evidence):
         return part
@@ -73,10 +74,10 @@ def _can_be_shown(evidence: Evidence) -> frozenset[int]:
     mistake is known that makes it look so.
     """
     if not evidence.right_across_tiles:
-        return ALL if evidence.tiles_shown else frozenset()
-    if evidence.rescales:
+        return ALL if evidence.shown.tiles else frozenset()
+    if evidence.shown.rescales:
         return ALL
-    if not evidence.all_recorded:
+    if not evidence.shown.all_recorded:
         return frozenset()
     return ALL if verdict_of(evidence).finding.todo else frozenset({2})
 

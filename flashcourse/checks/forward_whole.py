@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flashcourse.checks.forward_difference import difference, missing_tiles
-from flashcourse.checks.forward_evidence import Evidence, Run
+from flashcourse.checks.forward_evidence import Evidence
 from flashcourse.checks.forward_findings import case, returned
 from flashcourse.checks.forward_parts import (
     NO_TILES,
@@ -14,6 +14,7 @@ from flashcourse.checks.forward_parts import (
     status_of_nothing,
     todos_at_fault,
 )
+from flashcourse.checks.forward_run import Run
 from flashcourse.checks.marks import Finding
 from flashcourse.checks.probe import Part
 from flashcourse.words import Text
@@ -117,7 +118,7 @@ def stability_part(evidence: Evidence) -> Part:
     exact = not evidence.diagnosis.broken and all(run.right for run in runs)
     if exact:
         return part
-    if not (evidence.named or evidence.tiles_shown or evidence.right_across_tiles):
+    if not (evidence.named or evidence.shown.tiles or evidence.right_across_tiles):
         return replace(part, finding=Finding(NO_TILES))
     if todos_at_fault(evidence):
         return no_more_than(evidence, part, runs)

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from flashcourse.checks import merging  # noqa: F401  (registers the lesson's 4th exercise)
 from flashcourse.checks.compare import (
     NOTHING,
     form_of_each,

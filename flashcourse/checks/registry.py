@@ -13,8 +13,9 @@ from flashcourse.checks.marks import Finding, Marks
 from flashcourse.running import code_of, source_line
 from flashcourse.words import Text, check_language, course_language
 
-# One module for each lesson that has exercises; imported when first asked for.
-MODULES = ("memory_wall", "online_softmax", "forward", "v1_to_v2", "v3_and_v4")
+# The modules that register exercises, in the order of the lessons; imported when first asked for.
+MODULES = ("memory_wall", "online_softmax", "merging", "forward", "v1_to_v2", "misprint",
+           "backward", "v3_and_v4")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,7 @@ from torch import Tensor
 
 from flashcourse.attention import attention, scores
 from flashcourse.checks.cuts import BLOCK, whole_rows
-from flashcourse.checks.marks import Finding, Marks
-from flashcourse.checks.probe import Part, call, finding_of, judge, tensor_problem
-from flashcourse.checks.ready_made import used
-from flashcourse.checks.registry import exercise
-from flashcourse.checks.v1_to_v2 import (
+from flashcourse.checks.in_float64 import (
     Inputs,
     all_failed,
     inputs,
@@ -31,6 +27,10 @@ from flashcourse.checks.v1_to_v2 import (
     with_reason,
     works_in_tiles,
 )
+from flashcourse.checks.marks import Finding, Marks
+from flashcourse.checks.probe import Part, call, finding_of, judge, tensor_problem
+from flashcourse.checks.ready_made import used
+from flashcourse.checks.registry import exercise
 from flashcourse.exp2 import COEFFICIENTS, polynomial
 from flashcourse.recording import record
 from flashcourse.records import MadeTensor, Record
@@ -459,10 +459,8 @@ def check_rescale(answer: Any, *, seed: int = 0) -> Marks:
     run = record(answer, *data, block_size=block)
     whole = None if findings[0] else whole_rows(answer, seed, block_size=BLOCK)
     findings[3] = findings[0] or _stale_finding(answer, run) or whole
-    if whole and not works_in_tiles(
-        answer, run, data, block
-    ):  # right, but none of it is FlashAttention's
-        findings[0] = whole
+    if whole and not works_in_tiles(answer, run, data, block):
+        findings[0] = whole  # right, but none of it is FlashAttention's
     if findings[2] is not None and findings[3] is not None and not counted:
         # No tile was skipped and none counted, whatever the threshold: no threshold is at work.
         findings[:2] = [finding or _NO_THRESHOLD for finding in findings[:2]]
