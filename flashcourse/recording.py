@@ -7,6 +7,7 @@ sees the tensors.
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import dis
 import linecache
@@ -70,13 +71,14 @@ class _Keeper:
 
 @dataclass(frozen=True)
 class Setting:
-    """How to run: the block size, the time limit, what gives names their right values, and whether
-    exponentials are to come out wrong."""
+    """How to run: the block size, the time limit, what gives names their right values, whether
+    exponentials are to come out wrong, and whether the tensors made are watched."""
 
     block_size: int | None
     seconds: float
     repair: Repair | None = None
     disturb: bool = False
+    watch: bool = True
 
 
 def record(
@@ -90,6 +92,7 @@ def record(
     extra: tuple[Tensor, ...] = (),
     repair: Repair | None = None,
     disturb: bool = False,
+    watch: bool = True,
 ) -> Record:
     """Run function(q, k, v, *extra, block_size=block_size) on copies and record what it does.
 
@@ -102,14 +105,16 @@ def record(
     local: the values that the learner's code gave to these names so far, and i and j.
     disturb: every exponential comes out up to 2 times too large, by chance. If the output is the
     same as without, nothing in it comes of the exponentials that were recorded.
+    watch: False leaves out what was seen of the tensors made, and takes a third of the time.
     A stand-in for a function of another process brings `__flashcourse_record__` and is asked there.
     """
     elsewhere = getattr(function, "__flashcourse_record__", None)
     if elsewhere is not None:
         more: dict[str, Any] = {"repair": repair} if repair else {}
         more |= {"disturb": True} if disturb else {}
+        more |= {} if watch else {"watch": False}
         return elsewhere(q, k, v, block_size, seconds=seconds, extra=extra, **more)
-    setting = Setting(block_size, seconds, repair, disturb)
+    setting = Setting(block_size, seconds, repair, disturb, watch)
     given = tuple(t for t in (q, k, v, *extra) if t is not None)
     return _record_here(function, given, setting)
 
@@ -155,7 +160,7 @@ def _record_once(
     watch = TensorWatch(tracer, setting.disturb)
 
     def observed(*args: Any, **kwargs: Any) -> Any:
-        with watch:
+        with watch if setting.watch else contextlib.nullcontext():
             return traced(tracer, function)(*args, **kwargs)
 
     done = run(observed, copies, named, setting.seconds)

@@ -55,9 +55,16 @@ class Evidence:
         self.verdict: Any = None  # of forward_behaviour, once asked for
 
     def run(
-        self, problem: Problem, repair: tuple[str, ...] | None = None, disturb: bool = False
+        self,
+        problem: Problem,
+        repair: tuple[str, ...] | None = None,
+        disturb: bool = False,
+        watch: bool = False,
     ) -> Run:
-        """One recorded run. After one that took too long, no other is tried."""
+        """One recorded run. After one that took too long, no other is tried.
+
+        watch: record the tensors too.
+        """
         if repair is None:
             repair = self.diagnosis.repair
         if self.stopped is None and not callable(self.function):
@@ -67,9 +74,13 @@ class Evidence:
             made = Record(None, "NoneType", error=self.stopped)
         else:
             p = problem
-            how: dict[str, Any] = {"seconds": SECONDS, "disturb": disturb}
+            how: dict[str, Any] = {
+                "seconds": SECONDS,
+                "disturb": disturb,
+                "watch": watch or disturb,
+            }
             how |= {"repair": Repair(p, repair)} if repair else {}
-            made = record(self.function, p.q, p.k, p.v, p.block, **how)
+            made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS, **how)
             stub = made.stub_line is not None and made.error is not None
             if stub and made.error.type_name == "NotImplementedError":  # type: ignore[union-attr]
                 made = replace(made, error=None)  # all else ran; `whole` speaks about the stub
@@ -170,11 +181,12 @@ class Evidence:
     def cross(self) -> Run:
         # A grader reads the record of a right one: with fewer queries than keys, strips show.
         problem = cross(self.seed)
-        return self.run(problem) if self.first.right else self.compare(problem)
+        right = self.first.right
+        return self.run(problem, watch=True) if right else self.compare(problem)
 
     @cached_property
     def tiled(self) -> dict[int, Run]:
-        return {block: self.run(tiled(self.seed, block)) for block in (NARROW, WIDE)}
+        return {block: self.run(tiled(self.seed, block), watch=True) for block in (NARROW, WIDE)}
 
     @cached_property
     def probes(self) -> dict[str, Run]:

@@ -181,7 +181,7 @@ class StandIn:
         kept = self.__flashcourse_kept__
         if key not in kept:
             kept[key] = self._record(encoder, tree, limit, repair)
-            plain = not names and "disturb" not in kwargs
+            plain = not names and not {"disturb", "watch"} & kwargs.keys()
             doubt = unseen(self.__name__, args[:3], kept[key]) if plain else None
             if doubt is not None:
                 self._student.doubts.setdefault(self.__name__, doubt)
