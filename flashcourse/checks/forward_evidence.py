@@ -74,11 +74,7 @@ class Evidence:
             made = Record(None, "NoneType", error=self.stopped)
         else:
             p = problem
-            how: dict[str, Any] = {
-                "seconds": SECONDS,
-                "disturb": disturb,
-                "watch": watch or disturb,
-            }
+            how: dict[str, Any] = {"disturb": disturb, "watch": watch or disturb}
             how |= {"repair": Repair(p, repair)} if repair else {}
             made = record(self.function, p.q, p.k, p.v, p.block, seconds=SECONDS, **how)
             stub = made.stub_line is not None and made.error is not None
