@@ -207,6 +207,7 @@ def misprint_errors(q, k, v, block_size=2):
         (("alpha = torch.exp(m_i - m_new)", "alpha = torch.exp2((m_i - m_new) * math.log2(math.e))"),),
         (("alpha = torch.exp(m_i - m_new)", "m_i.squeeze().shape[0]; alpha = torch.exp(m_i - m_new)"),),
         (("return printed_error, corrected_error,", "return [printed_error, corrected_error,"), ('"corrected"\n', '"corrected"]\n')),
+        (('"corrected"\n', '"corrected" if corrected_error < printed_error else "printed"\n'),),
     ],
 )  # fmt: skip
 def test_exercise_3_gives_full_marks_to(edits: tuple) -> None:

@@ -62,8 +62,9 @@ def check_misprint(answer: Any, *, seed: int = 0) -> Marks:
         if isinstance(value, Finding):
             return all_failed("v1v2.misprint", _MISPRINT, value)
         measured.add([_as_number(error) for error in value[:2]], keys, size)
-        printed = None if keys == 1 else _printed_finding(value[0], data, block)
-        found = (printed, _corrected_finding(value[1], size), _verdict_finding(value[2]))
+        found = [None, _corrected_finding(value[1], size), None]
+        if keys > 1:  # with one key there is nothing to rescale: both lines are right
+            found[0], found[2] = _printed_finding(value[0], data, block), _verdict_finding(value[2])
         findings = [old or new for old, new in zip(findings, found, strict=True)]
     if not measured.corrected:
         findings[1] = findings[1] or _GUESSED

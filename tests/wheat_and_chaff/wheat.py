@@ -518,6 +518,26 @@ def wheat_backwards(q, k, v, block_size=2):
     return out
 
 
+def wheat_to_and_fro(q, k, v, block_size=2):
+    """Each block of rows begins where the last one ended, whose keys and values are still near."""
+    keys = list(range(0, k.shape[0], block_size))
+    parts = []
+    for q_block in q.split(block_size):
+        m = l = o = None
+        for j in keys:
+            s = (q_block @ k[j : j + block_size].mT) * q.shape[1] ** -0.5
+            top = s.amax(1, keepdim=True)
+            new = top if m is None else torch.maximum(m, top)
+            p = (s - new).exp()
+            old = 0.0 if m is None else (m - new).exp()
+            l = p.sum(1, keepdim=True) + (0.0 if l is None else old * l)
+            o = p @ v[j : j + block_size] + (0.0 if o is None else old * o)
+            m = new
+        parts.append(o / l)
+        keys.reverse()
+    return torch.cat(parts)
+
+
 def wheat_numpy_indices(q, k, v, block_size=2):
     """NumPy for the bookkeeping, torch for the numbers; it prints and returns a fresh tensor."""
     starts = np.arange(0, q.shape[0], block_size)
