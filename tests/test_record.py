@@ -64,6 +64,40 @@ def test_the_largest_argument_of_exp_tells_who_subtracts_no_maximum():
     assert record(naive, q, k, v).largest_exp_argument == pytest.approx(float((q @ k.T).max()))
 
 
+def test_without_a_watch_all_is_recorded_but_the_tensors_made():
+    watched = record(wheat_skeleton, *inputs(), 2)
+    unwatched = record(wheat_skeleton, *inputs(), 2, watch=False)
+    assert watched.tensors and not unwatched.tensors
+    assert unwatched.largest_exp_argument is None
+    assert torch.equal(unwatched.output, watched.output)
+    for a, b in zip(unwatched.tiles, watched.tiles, strict=True):
+        assert (a.i, a.j, a.lines) == (b.i, b.j, b.lines)
+        assert all(torch.equal(a.values[name], b.values[name]) for name in b.values)
+
+
+def test_a_line_that_raises_is_stepped_over_with_the_value_that_is_handed_in():
+    def wrong(q, k, v, block_size=2):
+        out = torch.zeros_like(q)
+        for i in range(0, q.shape[0], block_size):
+            for j in range(0, k.shape[0], block_size):
+                S_ij = q[i : i + block_size] @ k[j : j + block_size]
+                P_ij = S_ij + 1
+        return out
+
+    asked = []
+
+    def repair(name, local):
+        asked.append((name, local["i"], local["j"]))
+        return torch.full((2, 2), 7.0) if name == "S_ij" else None
+
+    q, k, v = inputs(rows=4)
+    assert record(wrong, q, k[:3], v[:3], 2).error.kind == "crashed"
+    made = record(wrong, q, k, v, 2, repair=repair)
+    assert made.error is None
+    assert [tile.values["P_ij"].tolist() for tile in made.tiles] == [[[8.0, 8.0]] * 2] * 4
+    assert {(i, j) for name, i, j in asked if name == "S_ij"} == {(0, 0), (0, 2), (2, 0), (2, 2)}
+
+
 def test_inputs_that_a_function_writes_to_are_named_and_the_callers_stay_as_they_are():
     def scales(q, k, v, block_size=2):
         k *= 2
