@@ -82,12 +82,13 @@ def test_a_line_that_raises_is_stepped_over_with_the_value_that_is_handed_in():
             for j in range(0, k.shape[0], block_size):
                 S_ij = q[i : i + block_size] @ k[j : j + block_size]
                 P_ij = S_ij + 1
+                out[i : i + block_size, :2] += P_ij
         return out
 
     asked = []
 
     def repair(name, local):
-        asked.append((name, local["i"], local["j"]))
+        asked.append((name, local.get("i"), local.get("j")))
         return torch.full((2, 2), 7.0) if name == "S_ij" else None
 
     q, k, v = inputs(rows=4)

@@ -101,21 +101,26 @@ def doubts_of(plan: Plan) -> tuple[Text, ...]:
 
 
 def asks_for_tiles(course: CourseCell | None) -> bool:
-    """Whether an answer cell was handed out with a function of q, k, v and block_size to fill."""
-    return course is not None and bool(tile_functions(course.shown))
+    """Whether an answer cell was handed out with a function of q, k, v and a block size to fill."""
+    arguments = _arguments(course.shown).values() if course is not None else ()
+    return any(
+        names[:3] == ["q", "k", "v"] and any(name.startswith("block_") for name in names)
+        for names in arguments
+    )
+
+
+def tile_functions(source: str) -> tuple[str, ...]:
+    """The functions in a released cell that take q, k, v and block_size, and no more tensors."""
+    wanted = ["q", "k", "v", "block_size"]
+    return tuple(name for name, names in _arguments(source).items() if names[:4] == wanted)
 
 
 @lru_cache(maxsize=256)
-def tile_functions(source: str) -> tuple[str, ...]:
-    """The functions in a released cell that take q, k, v and block_size, and no more tensors."""
+def _arguments(source: str) -> dict[str, list[str]]:
+    """Of each function in a released cell, by name: what it takes."""
     tree = parse(source)
-    found = []
-    for node in tree.body if tree is not None else []:
-        if isinstance(node, ast.FunctionDef):
-            names = [argument.arg for argument in node.args.args]
-            if names[:4] == ["q", "k", "v", "block_size"]:
-                found.append(node.name)
-    return tuple(found)
+    functions = (n for n in (tree.body if tree else []) if isinstance(n, ast.FunctionDef))
+    return {f.name: [argument.arg for argument in f.args.args] for f in functions}
 
 
 def _strictly_read(cells: list[Planned], trees: dict[int, ast.Module | None]) -> set[int]:
