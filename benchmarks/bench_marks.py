@@ -20,8 +20,8 @@ from wheat_and_chaff.test_wheat_and_chaff import function_of
 from wheat_and_chaff.wheat import wheat_skeleton
 
 from flashcourse.checks import mark
+from flashcourse.checks.forward_relations import read
 from flashcourse.checks.forward_tile import Problem
-from flashcourse.checks.forward_todos import read
 from flashcourse.recording import record
 
 
